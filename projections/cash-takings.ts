@@ -1,9 +1,12 @@
 import type { DataOf } from '#events/catalogue.ts'
 import type { Lookup } from '#ledger/command.ts'
+import { markTable, plainSql } from '#postgres/table-marks.ts'
 import { centsOf, givenBackBy, statedRefunds, waysOf } from './sale-payments.ts'
 
 /** What sales and returns brought, by payment type. */
 export type CashTakings = DataOf<'CashSessionClosed'>['takings']
+
+const [TYPES, SALES, RETURNS] = [markTable('payment_types'), markTable('sales'), markTable('returns')]
 
 const amount = (cents: string): string => `(coalesce(${cents}, 0) * 0.01)::text`
 
@@ -14,7 +17,7 @@ const GIVEN_BACK = givenBackBy('s', {
 })
 
 /** SQL of the refunds `p` of a session's returns that are not recorded: their money has left the drawer. */
-const UNRECORDED = `offline_returns a
+const UNRECORDED = `${markTable('offline_returns')} a
   cross join lateral json_to_recordset(a.sent -> 'refunds') p (payment_type_id bigint, amount text)
   where a.company_id = t.company_id and a.cash_session_id = t.session_id and a.state <> 'recorded'`
 
@@ -24,8 +27,8 @@ const UNRECORDED = `offline_returns a
  * session gave back counts in both.
  */
 export const TAKINGS = `json_build_object(
-  'drawer', (select min(y.id) from payment_types y where y.company_id = t.company_id and y.doc ->> 'is_cash' = 'true'),
-  'sales', (select count(*) from sales s where s.company_id = t.company_id and s.cash_session_id = t.session_id
+  'drawer', (select min(y.id) from ${TYPES} y where y.company_id = t.company_id and y.doc ->> 'is_cash' = 'true'),
+  'sales', (select count(*) from ${SALES} s where s.company_id = t.company_id and s.cash_session_id = t.session_id
     and s.cancel_session_id is distinct from t.session_id),
   'ways', (select coalesce(json_agg(json_build_object(
       'payment_type_id', m.way, 'is_cash', m.is_cash,
@@ -37,16 +40,16 @@ export const TAKINGS = `json_build_object(
         sum(w.cents) filter (where w.kind = 'cancelled') as cancelled,
         sum(w.cents) filter (where w.kind = 'returned') as returned
       from (
-        select 'sold' as kind, p.way, p.cents from sales s cross join lateral ${waysOf('s')} p
+        select 'sold' as kind, p.way, p.cents from ${SALES} s cross join lateral ${waysOf('s')} p
         where s.company_id = t.company_id and s.cash_session_id = t.session_id
           and s.cancel_session_id is distinct from t.session_id
         union all
-        select 'cancelled', p.way, p.cents from sales s cross join lateral ${GIVEN_BACK} p
+        select 'cancelled', p.way, p.cents from ${SALES} s cross join lateral ${GIVEN_BACK} p
         where s.company_id = t.company_id and s.cancel_session_id = t.session_id
           and s.cash_session_id is distinct from t.session_id
         union all
         select case when p.cents > 0 then 'sold' else 'cancelled' end, p.way, abs(p.cents)
-        from sales s cross join lateral (
+        from ${SALES} s cross join lateral (
           select g.way, sum(g.cents) as cents
           from (
             select b.way, b.cents from ${waysOf('s')} b
@@ -58,13 +61,13 @@ export const TAKINGS = `json_build_object(
           and s.doc ->> 'cancel_refunds' is not null
         union all
         select 'returned', p.payment_type_id::text, ${centsOf('p.amount')}
-        from returns r cross join lateral json_to_recordset(r.doc -> 'refunds') p (payment_type_id bigint, amount text)
+        from ${RETURNS} r cross join lateral json_to_recordset(r.doc -> 'refunds') p (payment_type_id bigint, amount text)
         where r.company_id = t.company_id and r.cash_session_id = t.session_id and not r.is_in_drawer
         union all
         select 'returned', p.payment_type_id::text, ${centsOf('p.amount')}
         from ${UNRECORDED}
       ) w
-      left join payment_types y on y.company_id = t.company_id and y.id = nullif(w.way, '')::bigint
+      left join ${TYPES} y on y.company_id = t.company_id and y.id = nullif(w.way, '')::bigint
       where w.way <> ''
       group by w.way
     ) m))`
@@ -75,7 +78,7 @@ export const TAKINGS = `json_build_object(
  */
 export const takingsLookup = (sessionId: string, moved: readonly { readonly sale_id: number }[]): Lookup => ({
   name: 'takings_of_cash_session',
-  text: `select ${TAKINGS.replaceAll('s.cancel_session_id', '(case when s.id = any($3::bigint[]) then null else s.cancel_session_id end)')} as takings
-    from (select $1::bigint as company_id, $2::text as session_id) t`,
+  text: plainSql(`select ${TAKINGS.replaceAll('s.cancel_session_id', '(case when s.id = any($3::bigint[]) then null else s.cancel_session_id end)')} as takings
+    from (select $1::bigint as company_id, $2::text as session_id) t`),
   values: [sessionId, moved.map(({ sale_id }) => sale_id)],
 })

@@ -1,3 +1,5 @@
+import { markTable } from '#postgres/table-marks.ts'
+
 /** SQL of the cents of a decimal text. */
 export const centsOf = (text: string): string => `replace(${text}, '.', '')::bigint`
 
@@ -29,7 +31,7 @@ export const givenBackBy = (
 ): string => `(
   select p.way, p.cents from ${waysOf(sale, payments)} p
   where ${refunds} is null or exists (
-    select from payment_types k where k.company_id = ${company} and k.id = nullif(p.way, '')::bigint
+    select from ${markTable('payment_types')} k where k.company_id = ${company} and k.id = nullif(p.way, '')::bigint
       and k.doc ->> 'kind' in ('credit_account', 'exchange_credit'))
   union all
   select refund ->> 'payment_type_id', ${centsOf("refund ->> 'amount'")} from json_array_elements(${refunds}) refund)`

@@ -1,7 +1,8 @@
 import { inZone } from '#domain/instant.ts'
-import type { Queryable } from '#postgres/database.ts'
 import type { ApiKeyObject } from '#projections/api-keys.ts'
 import type { CompanyObject } from '#projections/companies.ts'
+import type { Reader } from './reader.ts'
+import { t } from './tables.ts'
 
 interface MeRow {
   company: Pick<
@@ -21,19 +22,15 @@ const GET_ME = {
                   'state_registration', c.doc->'state_registration', 'tax_regime', c.doc->'tax_regime',
                   'logo_url', c.doc->'logo_url', 'brand_color', c.doc->'brand_color', 'test', c.is_test) as company, c.plan, c.timezone, k.doc as key,
                 date_trunc('milliseconds', clock_timestamp()) as now, l.revision
-         from companies c
-         join api_keys k on k.company_id = c.company_id and k.id = $2
-         join ledgers l on l.company_id = c.company_id
+         from ${t.companies} c
+         join ${t.api_keys} k on k.company_id = c.company_id and k.id = $2
+         join ${t.ledgers} l on l.company_id = c.company_id
          where c.company_id = $1`,
 }
 
 /** The authenticated company and key: scopes, plan and quotas (KEY-2). */
-export async function getMe(
-  pool: Queryable,
-  companyId: number,
-  keyId: number,
-): Promise<{ me: object; revision: number } | null> {
-  const { rows } = await pool.query<MeRow>({ ...GET_ME, values: [companyId, keyId] })
+export async function getMe(reader: Reader, keyId: number): Promise<{ me: object; revision: number } | null> {
+  const { rows } = await reader.query<MeRow>({ ...GET_ME, values: [keyId] })
   const [row] = rows
   if (!row) return null
   const { company, plan, timezone, key, revision } = row
@@ -63,7 +60,7 @@ export interface ListedApiKey extends ApiKeyObject {
 }
 
 const LISTED_KEY = `k.id, k.doc, u.last_used_at
-  from api_keys k left join api_key_uses u on u.company_id = k.company_id and u.api_key_id = k.id
+  from ${t.api_keys} k left join ${t.api_key_uses} u on u.company_id = k.company_id and u.api_key_id = k.id
   where k.company_id = $1`
 
 interface ListedKeyRow {
@@ -74,29 +71,25 @@ interface ListedKeyRow {
 const listedKey = ({ doc, last_used_at }: ListedKeyRow): ListedApiKey => ({ ...doc, last_used_at })
 
 /** Keys of a company, oldest first, revoked and expired ones included: all, or `limit` of them, those in use before the newest others. */
-export async function listApiKeys(
-  pool: Queryable,
-  companyId: number,
-  limit: number | null = null,
-): Promise<ListedApiKey[]> {
-  const { rows } = await pool.query<ListedKeyRow>({
+export async function listApiKeys(reader: Reader, limit: number | null = null): Promise<ListedApiKey[]> {
+  const { rows } = await reader.query<ListedKeyRow>({
     name: 'list_api_keys',
     text: `select doc, last_used_at from (
              select ${LISTED_KEY}
              order by k.revoked_at is null and (k.expires_at is null or k.expires_at > now()) desc, k.id desc
              limit $2) listed
            order by id`,
-    values: [companyId, limit],
+    values: [limit],
   })
   return rows.map(listedKey)
 }
 
 /** One of them. */
-export async function getApiKey(pool: Queryable, companyId: number, id: number): Promise<ListedApiKey | null> {
-  const { rows } = await pool.query<ListedKeyRow>({
+export async function getApiKey(reader: Reader, id: number): Promise<ListedApiKey | null> {
+  const { rows } = await reader.query<ListedKeyRow>({
     name: 'get_api_key',
     text: `select ${LISTED_KEY} and k.id = $2`,
-    values: [companyId, id],
+    values: [id],
   })
   return rows[0] ? listedKey(rows[0]) : null
 }
@@ -109,27 +102,26 @@ interface CountedCalls {
 }
 
 /** Usage of the company's quota in the current minute and day. */
-export async function getCalls(pool: Queryable, companyId: number): Promise<CountedCalls> {
-  const { rows } = await pool.query<CountedCalls>({
+export async function getCalls(reader: Reader): Promise<CountedCalls> {
+  const { rows } = await reader.query<CountedCalls>({
     name: 'get_calls',
     text: `select case when minute_ends_at > now() then minute_count else 0 end as minute,
                   case when day_ends_at > now() then day_count else 0 end as day,
                   case when day_ends_at > now() then day_bytes else 0 end as bytes
-           from quotas where company_id = $1`,
-    values: [companyId],
+           from ${t.quotas} where company_id = $1`,
   })
   return rows[0] ?? { minute: 0, day: 0, bytes: 0 }
 }
 
 const IS_LIVE_KEY = {
   name: 'is_live_key',
-  text: `select from api_keys k join companies c on c.company_id = k.company_id
+  text: `select from ${t.api_keys} k join ${t.companies} c on c.company_id = k.company_id
          where k.company_id = $1 and k.id = $2 and k.revoked_at is null
            and (k.expires_at is null or k.expires_at > clock_timestamp()) and c.plan = 'api'`,
 }
 
 /** Whether an authenticated key is still valid. */
-export async function isLiveKey(pool: Queryable, companyId: number, keyId: number): Promise<boolean> {
-  const { rowCount } = await pool.query({ ...IS_LIVE_KEY, values: [companyId, keyId] })
+export async function isLiveKey(reader: Reader, keyId: number): Promise<boolean> {
+  const { rowCount } = await reader.query({ ...IS_LIVE_KEY, values: [keyId] })
   return rowCount === 1
 }

@@ -1,18 +1,14 @@
 import type { AdjustedRoles } from '#domain/permissions.ts'
-import type { Queryable } from '#postgres/database.ts'
+import type { Reader } from './reader.ts'
+import { t } from './tables.ts'
 
 /**
  * JSON text of a till's configuration (SYNC-9): company, payment types, user. An uploaded logo gets its whole URL.
  */
-export async function getConfig(
-  pool: Queryable,
-  companyId: number,
-  userId: number,
-  publicUrl: string,
-): Promise<string> {
-  const { rows } = await pool.query<{ config: string }>({ ...TILL_CONFIG, values: [companyId, userId, publicUrl] })
+export async function getConfig(reader: Reader, userId: number, publicUrl: string): Promise<string> {
+  const { rows } = await reader.query<{ config: string }>({ ...TILL_CONFIG, values: [userId, publicUrl] })
   const [found] = rows
-  if (!found) throw new Error(`user ${userId} of company ${companyId} does not exist`)
+  if (!found) throw new Error(`user ${userId} of company ${reader.companyId} does not exist`)
   return found.config
 }
 
@@ -29,19 +25,19 @@ const TILL_CONFIG = {
                || ',"fee_percentage":' || (p.doc ->> 'fee_percentage')
                || ',"due_days":' || (p.doc -> 'due_days')::text || '}', ',' order by p.id)
              -- That of the online store is for orders only.
-             from payment_types p where p.company_id = c.company_id and p.doc ->> 'kind' <> 'online'), '')
+             from ${t.payment_types} p where p.company_id = c.company_id and p.doc ->> 'kind' <> 'online'), '')
            || '],"user":' || json_build_object('id', u.id, 'name', u.doc -> 'name', 'role', u.doc -> 'role')::text
            || '}' as config
-         from companies c
-         join users u on u.company_id = c.company_id and u.id = $2
+         from ${t.companies} c
+         join ${t.users} u on u.company_id = c.company_id and u.id = $2
          where c.company_id = $1`,
 }
 
-const ADJUSTED_ROLES = { name: 'adjusted_roles', text: 'select roles from companies where company_id = $1' }
+const ADJUSTED_ROLES = { name: 'adjusted_roles', text: `select roles from ${t.companies} where company_id = $1` }
 
 /** Roles with other permissions than their presets. */
-export async function adjustedRolesOf(pool: Queryable, companyId: number): Promise<AdjustedRoles> {
-  const { rows } = await pool.query<{ roles: AdjustedRoles }>({ ...ADJUSTED_ROLES, values: [companyId] })
+export async function adjustedRolesOf(reader: Reader): Promise<AdjustedRoles> {
+  const { rows } = await reader.query<{ roles: AdjustedRoles }>({ ...ADJUSTED_ROLES })
   return rows[0]?.roles ?? {}
 }
 
@@ -55,18 +51,18 @@ export interface FirstSteps {
   readonly has_sale: boolean
 }
 
-export async function firstSteps(pool: Queryable, companyId: number): Promise<FirstSteps> {
-  const { rows } = await pool.query<FirstSteps>({ ...FIRST_STEPS, values: [companyId] })
-  if (!rows[0]) throw new Error(`company ${companyId} is not registered`)
+export async function firstSteps(reader: Reader): Promise<FirstSteps> {
+  const { rows } = await reader.query<FirstSteps>({ ...FIRST_STEPS })
+  if (!rows[0]) throw new Error(`company ${reader.companyId} is not registered`)
   return rows[0]
 }
 
 const FIRST_STEPS = {
   name: 'panel_first_steps',
   text: `select coalesce(doc ->> 'state_registration', doc ->> 'tax_regime', doc ->> 'logo_url') is not null as has_data,
-      exists (select from payment_types t where t.company_id = $1) as has_payment_type,
-      exists (select from catalog_items t where t.company_id = $1) as has_item,
-      exists (select from api_keys t where t.company_id = $1) or exists (select from offline_sales t where t.company_id = $1) as has_seller,
-      exists (select from sales t where t.company_id = $1) as has_sale
-    from companies where company_id = $1`,
+      exists (select from ${t.payment_types} t where t.company_id = $1) as has_payment_type,
+      exists (select from ${t.catalog_items} t where t.company_id = $1) as has_item,
+      exists (select from ${t.api_keys} t where t.company_id = $1) or exists (select from ${t.offline_sales} t where t.company_id = $1) as has_seller,
+      exists (select from ${t.sales} t where t.company_id = $1) as has_sale
+    from ${t.companies} where company_id = $1`,
 }

@@ -8,11 +8,12 @@ import { parseSubject } from '#ledger/projection.ts'
 import { type EventReader, search, searchNewest, searchOpened } from '#ledger/reading.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import { ownValue } from '#lib/own-value.ts'
-import type { Queryable } from '#postgres/database.ts'
+import { markTable } from '#postgres/table-marks.ts'
 import { RECORD_ROWS, readModel } from '#projections/index.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
-import { withReadSet } from './read-set.ts'
+import type { Reader } from './reader.ts'
 import type { Page, Paging } from './records.ts'
+import { t } from './tables.ts'
 
 interface EventFilters {
   /** Exclusive lower bound. */
@@ -29,37 +30,34 @@ const Key = z.tuple([z.int().nonnegative()])
  * there are more: the scan is bounded.
  */
 export function listEvents(
-  { pool, store }: { readonly pool: Queryable; readonly store: EventStore },
-  companyId: number,
+  { reader, store }: { readonly reader: Reader; readonly store: EventStore },
   filters: Paging & EventFilters,
 ): Promise<Page | Refusal> {
-  return findEvents(pool, companyId, filters, (wanted) => search(store, streamOf(companyId), wanted))
+  return findEvents(reader, filters, (wanted) => search(store, streamOf(reader.companyId), wanted))
 }
 
 /** Ledgers with the read models derived from them. */
-type Ledgers = Omit<EventReader, 'model'> & { readonly pool: Queryable }
+type Ledgers = Omit<EventReader, 'model'> & { readonly reader: Reader }
 
 /** The same with opened personal fields, of the kinds of persons that `mayRead` allows (LEDGER-43). */
 export function listOpenedEvents(
-  { pool, ...ledgers }: Ledgers,
-  companyId: number,
+  { reader, ...ledgers }: Ledgers,
   filters: Paging & EventFilters,
   mayRead: (kind: string) => boolean,
 ): Promise<Page | Refusal> {
   const reading = { ...ledgers, model: readModel }
-  return findEvents(pool, companyId, filters, (wanted) => searchOpened(reading, streamOf(companyId), wanted, mayRead))
+  return findEvents(reader, filters, (wanted) => searchOpened(reading, streamOf(reader.companyId), wanted, mayRead))
 }
 
 async function findEvents(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   { limit, cursor, after, types, subject }: Paging & EventFilters,
   find: (wanted: Search) => Promise<SearchPage>,
 ): Promise<Page | Refusal> {
-  const scope = { companyId, resource: 'events', filters: { after, types: types?.join(), subject } }
+  const scope = { companyId: reader.companyId, resource: 'events', filters: { after, types: types?.join(), subject } }
   const key = cursor === undefined ? [after ?? -1] : decodeCursor(scope, Key, cursor)
   if (!key) return invalid('cursor', 'não é um cursor desta lista com estes filtros')
-  const head = await readModelHead(pool, companyId)
+  const head = await readModelHead(reader)
   const { revision: toRevision } = head
   const { events, seenTo } = await find({
     fromRevision: (key[0] ?? -1) + 1,
@@ -87,84 +85,70 @@ const shared = new Set(readModel.base.map(({ table }) => table))
  * The events of one record, upcast, opened as `mayRead` allows, oldest first; null if the company never had the record.
  */
 export async function listHistory(
-  { pool, ...ledgers }: Ledgers,
-  companyId: number,
+  { reader, ...ledgers }: Ledgers,
   subject: string,
   paging: Paging,
   mayRead?: (kind: string) => boolean,
 ): Promise<Page | Refusal | null> {
-  if (!(await hasEver(pool, companyId, subject))) return null
+  if (!(await hasEver(reader, subject))) return null
   const reading = { ...ledgers, model: readModel }
-  return findEvents(pool, companyId, { ...paging, subject }, (wanted) =>
-    searchNewest(reading, streamOf(companyId), wanted, mayRead),
+  return findEvents(reader, { ...paging, subject }, (wanted) =>
+    searchNewest(reading, streamOf(reader.companyId), wanted, mayRead),
   )
 }
 
-async function hasEver(pool: Queryable, companyId: number, subject: string): Promise<boolean> {
+async function hasEver(reader: Reader, subject: string): Promise<boolean> {
   const { type, id } = parseSubject(subject)
-  if (type === 'company') return id === companyId
+  if (type === 'company') return id === reader.companyId
   const refs = ownValue(readModel.views, type)?.refs(id) ?? []
   for (const ref of refs) {
-    if (derived.has(ref.table) && !shared.has(ref.table) && (await isThere(pool, companyId, ref))) return true
+    const { table } = ref
+    if (derived.has(table) && !shared.has(table) && !table.global && (await isThere(reader, ref))) return true
   }
   return false
 }
 
-async function isThere(pool: Queryable, companyId: number, { table, by, values }: AnyRef): Promise<boolean> {
-  const key = table.global ? [...values] : [companyId, ...values]
+async function isThere(reader: Reader, { table, by, values }: AnyRef): Promise<boolean> {
   const id = values.at(-1)
   const columns = table.keys[by] as readonly string[]
-  const { rows } = await pool.query(
-    withReadSet({
-      name: `is_there_${table.name}_${by}`,
-      text: `select 1 from ${table.name} t where ${columns.map((column, place) => `t.${column} = $${place + 1}`).join(' and ')}`,
-      values: key,
-      readSet: { [table.name]: typeof id === 'number' ? [id] : 'columns' },
-    }),
-  )
+  const { rows } = await reader.query({
+    name: `is_there_${table.name}_${by}`,
+    text: `select 1 from ${markTable(table.name)} t where ${columns.map((column, place) => `t.${column} = $${place + 1}`).join(' and ')}`,
+    values,
+    readSet: { [table.name]: typeof id === 'number' ? [id] : 'columns' },
+  })
   return rows.length > 0
 }
 
 /** The read-model row of a record, deleted or not; null if the company never had it. */
-export async function getRow(
-  pool: Queryable,
-  companyId: number,
-  kind: RecordKind,
-  id: number,
-): Promise<Record<string, unknown> | null> {
+export async function getRow(reader: Reader, kind: RecordKind, id: number): Promise<Record<string, unknown> | null> {
   const place = RECORD_ROWS[kind]
   if (!place) return null
   const [table, column] = place
-  const { rows } = await pool.query<{ doc: Record<string, unknown> }>(
-    withReadSet({
-      name: `get_row_${kind}`,
-      text: `select t.doc from ${table} t where t.company_id = $1 and t.${column} = $2::bigint`,
-      values: [companyId, id],
-      readSet: { [table]: [id] },
-    }),
-  )
+  const { rows } = await reader.query<{ doc: Record<string, unknown> }>({
+    name: `get_row_${kind}`,
+    text: `select t.doc from ${markTable(table)} t where t.company_id = $1 and t.${column} = $2::bigint`,
+    values: [id],
+    readSet: { [table]: [id] },
+  })
   return rows[0]?.doc ?? null
 }
 
 /** Names by actor: `user/3`, `api_key/7`. */
-export async function listActors(
-  pool: Queryable,
-  companyId: number,
-  actors: readonly string[],
-): Promise<Map<string, string>> {
+export async function listActors(reader: Reader, actors: readonly string[]): Promise<Map<string, string>> {
   const users = idsOf('user/', actors)
   const api_keys = idsOf('api_key/', actors)
-  const statement = withReadSet({
+  const statement = {
     name: 'list_actors',
-    text: `select 'user/' || u.id as actor, u.doc->>'name' as name from users u
+    text: `select 'user/' || u.id as actor, u.doc->>'name' as name from ${t.users} u
            where u.company_id = $1 and u.id = any($2::bigint[])
            union all
-           select 'api_key/' || k.id, 'Chave ' || (k.doc->>'name') from api_keys k
+           select 'api_key/' || k.id, 'Chave ' || (k.doc->>'name') from ${t.api_keys} k
            where k.company_id = $1 and k.id = any($3::bigint[])`,
-    values: [companyId, users, api_keys],
+    values: [users, api_keys],
     readSet: { users, api_keys },
-  })
-  const { rows } = await pool.query<{ actor: string; name: string }>(statement)
+  }
+  const { rows } = await reader.query<{ actor: string; name: string }>(statement)
   return new Map(rows.map(({ actor, name }) => [actor, name]))
 }
 
@@ -182,34 +166,30 @@ const NAMED = [
 ] as const
 
 /** Names of records by subject: `customer/8` is Maria. */
-export async function listSubjectNames(
-  pool: Queryable,
-  companyId: number,
-  subjects: readonly string[],
-): Promise<Map<string, string>> {
+export async function listSubjectNames(reader: Reader, subjects: readonly string[]): Promise<Map<string, string>> {
   const ids = NAMED.map(([kind]) => idsOf(`${kind}/`, subjects))
   if (ids.every((some) => some.length === 0)) return new Map()
-  const statement = withReadSet({
+  const statement = {
     name: 'list_subject_names',
     text: NAMED.map(
-      ([kind, table, member], at) => `select '${kind}/' || t.id as subject, t.doc->>'${member}' as name from ${table} t
+      ([kind, table, member], at) => `select '${kind}/' || t.id as subject, t.doc->>'${member}' as name from ${t[table]} t
         where t.company_id = $1 and t.id = any($${at + 2}::bigint[])`,
     ).join(' union all '),
-    values: [companyId, ...ids],
+    values: ids,
     readSet: Object.fromEntries(NAMED.map(([, table], at) => [table, ids[at] ?? []])),
-  })
-  const { rows } = await pool.query<{ subject: string; name: string | null }>(statement)
+  }
+  const { rows } = await reader.query<{ subject: string; name: string | null }>(statement)
   return new Map(rows.flatMap(({ subject, name }) => (name ? [[subject, name]] : [])))
 }
 
 /** Users and keys of a company as actors, newest keys first, up to `limit` of each. */
-export async function listKnownActors(pool: Queryable, companyId: number, limit: number): Promise<string[]> {
-  const { rows } = await pool.query<{ actor: string }>({
+export async function listKnownActors(reader: Reader, limit: number): Promise<string[]> {
+  const { rows } = await reader.query<{ actor: string }>({
     name: 'list_known_actors',
-    text: `(select 'user/' || u.id as actor from users u where u.company_id = $1 order by u.id limit $2)
+    text: `(select 'user/' || u.id as actor from ${t.users} u where u.company_id = $1 order by u.id limit $2)
            union all
-           (select 'api_key/' || k.id from api_keys k where k.company_id = $1 order by k.id desc limit $2)`,
-    values: [companyId, limit],
+           (select 'api_key/' || k.id from ${t.api_keys} k where k.company_id = $1 order by k.id desc limit $2)`,
+    values: [limit],
   })
   return rows.map(({ actor }) => actor)
 }
@@ -224,14 +204,13 @@ export interface ReadModelHead {
   readonly timezone: string
 }
 
-export async function readModelHead(pool: Queryable, companyId: number): Promise<ReadModelHead> {
-  const { rows } = await pool.query<ReadModelHead>({
+export async function readModelHead(reader: Reader): Promise<ReadModelHead> {
+  const { rows } = await reader.query<ReadModelHead>({
     name: 'ledger_head',
     text: `select l.revision, l.last_recorded_at, c.timezone
-           from ledgers l join companies c on c.company_id = l.company_id
+           from ${t.ledgers} l join ${t.companies} c on c.company_id = l.company_id
            where l.company_id = $1`,
-    values: [companyId],
   })
-  if (!rows[0]) throw new Error(`company ${companyId} is not registered`)
+  if (!rows[0]) throw new Error(`company ${reader.companyId} is not registered`)
   return rows[0]
 }

@@ -1,4 +1,5 @@
-import type { Queryable } from '#postgres/database.ts'
+import type { Reader } from './reader.ts'
+import { t } from './tables.ts'
 
 /** A record that has one of the requested keys. */
 export interface MatchingRecord {
@@ -30,38 +31,37 @@ const ITEMS = `
   select id, deleted_at is not null as is_deleted,
     json_build_object('external_id', external_id, 'barcode', barcode, 'sku', sku, 'name', sort_key) as keys,
     doc->>'name' as text, doc->>'price' as price, doc->>'cost' as cost
-  from catalog_items
+  from ${t.catalog_items}
   where company_id = $1 and id in (
-    select id from catalog_items where company_id = $1 and external_id = any($2::text[])
+    select id from ${t.catalog_items} where company_id = $1 and external_id = any($2::text[])
     union all
-    select id from catalog_items where company_id = $1 and deleted_at is null and barcode = any($3::text[])
+    select id from ${t.catalog_items} where company_id = $1 and deleted_at is null and barcode = any($3::text[])
     union all
     select id from (
       select id, row_number() over (partition by sku, external_id is null, barcode is null order by id) as place
-      from catalog_items where company_id = $1 and deleted_at is null and sku = any($4::text[])) alike
+      from ${t.catalog_items} where company_id = $1 and deleted_at is null and sku = any($4::text[])) alike
     where place <= ${RECORDS_PER_KEY}
     union all
     select id from (
       select t.id, row_number() over (partition by t.sku, t.sort_key order by t.id) as place
       from (select distinct sku, sort_key from unnest($4::text[], $5::text[]) as line (sku, sort_key)) asked
-      join catalog_items t on t.company_id = $1 and t.deleted_at is null and t.sku = asked.sku and t.sort_key = asked.sort_key
+      join ${t.catalog_items} t on t.company_id = $1 and t.deleted_at is null and t.sku = asked.sku and t.sort_key = asked.sort_key
     ) named
     where place <= ${RECORDS_PER_KEY}
     union all
     select id from (
       select id, row_number() over (partition by sort_key, coalesce(external_id, barcode, sku) is null order by id) as place
-      from catalog_items
+      from ${t.catalog_items}
       where company_id = $1 and deleted_at is null and cardinality($6::text[]) > 0 and sort_key = any($6::text[])) named_alone
     where place <= ${RECORDS_PER_KEY})
   order by id`
 
-export async function matchingItems(
-  pool: Queryable,
-  companyId: number,
-  asked: MatchRequest,
-): Promise<MatchingRecord[]> {
+export async function matchingItems(reader: Reader, asked: MatchRequest): Promise<MatchingRecord[]> {
   const { external_id = [], barcode = [], sku = [], sku_name = [], name = [] } = asked
-  const { rows } = await pool.query<MatchingRecord>(ITEMS, [companyId, external_id, barcode, sku, sku_name, name])
+  const { rows } = await reader.query<MatchingRecord>({
+    text: ITEMS,
+    values: [external_id, barcode, sku, sku_name, name],
+  })
   return rows
 }
 
@@ -76,20 +76,16 @@ export interface CodedItem {
 const CODED = 'select id, external_id, sku, parent_id is not null as is_variant'
 
 /** Items in use with one of the codes as external id or SKU; two at most for each SKU. */
-export async function itemsWithCodes(
-  pool: Queryable,
-  companyId: number,
-  codes: readonly string[],
-): Promise<CodedItem[]> {
-  const { rows } = await pool.query<CodedItem>(
-    `${CODED} from catalog_items where company_id = $1 and deleted_at is null and external_id = any($2::text[])
+export async function itemsWithCodes(reader: Reader, codes: readonly string[]): Promise<CodedItem[]> {
+  const { rows } = await reader.query<CodedItem>({
+    text: `${CODED} from ${t.catalog_items} where company_id = $1 and deleted_at is null and external_id = any($2::text[])
      union
      ${CODED} from (
        select *, row_number() over (partition by sku order by id) as place
-       from catalog_items where company_id = $1 and deleted_at is null and sku = any($2::text[])) alike
+       from ${t.catalog_items} where company_id = $1 and deleted_at is null and sku = any($2::text[])) alike
      where place <= ${RECORDS_PER_KEY}`,
-    [companyId, codes],
-  )
+    values: [codes],
+  })
   return rows
 }
 
@@ -102,16 +98,15 @@ interface KnownVariant {
 
 /** Variants in use of some items, with one of the keys. */
 export async function variantsOf(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   parents: readonly number[],
   keys: readonly string[],
 ): Promise<KnownVariant[]> {
-  const { rows } = await pool.query<KnownVariant>(
-    `select id, parent_id, variant_key from catalog_items
+  const { rows } = await reader.query<KnownVariant>({
+    text: `select id, parent_id, variant_key from ${t.catalog_items}
      where company_id = $1 and deleted_at is null and parent_id = any($2::bigint[]) and variant_key = any($3::text[])`,
-    [companyId, parents, keys],
-  )
+    values: [parents, keys],
+  })
   return rows
 }
 
@@ -120,36 +115,32 @@ const persons = (table: 'customers' | 'suppliers'): string => `
   select id, deleted_at is not null as is_deleted,
     json_build_object('external_id', external_id, 'document', document, 'name', name_key) as keys,
     doc->>'name' as text
-  from ${table}
+  from ${t[table]}
   where company_id = $1 and id in (
-    select id from ${table} where company_id = $1 and external_id = any($2::text[])
+    select id from ${t[table]} where company_id = $1 and external_id = any($2::text[])
     union all
-    select id from ${table} where company_id = $1 and deleted_at is null and name_key = any($4::text[])
+    select id from ${t[table]} where company_id = $1 and deleted_at is null and name_key = any($4::text[])
     union all
     select id from (
       select id, row_number() over (partition by document, external_id is null order by id) as place
-      from ${table} where company_id = $1 and deleted_at is null and document = any($3::text[])) alike
+      from ${t[table]} where company_id = $1 and deleted_at is null and document = any($3::text[])) alike
     where place <= ${RECORDS_PER_KEY})
   order by id`
 
 export const matchingPersons =
   (table: 'customers' | 'suppliers') =>
-  async (pool: Queryable, companyId: number, request: MatchRequest): Promise<MatchingRecord[]> => {
+  async (reader: Reader, request: MatchRequest): Promise<MatchingRecord[]> => {
     const { external_id = [], document = [], name = [] } = request
-    const { rows } = await pool.query<MatchingRecord>(persons(table), [companyId, external_id, document, name])
+    const { rows } = await reader.query<MatchingRecord>({ text: persons(table), values: [external_id, document, name] })
     return rows
   }
 
 /** Ids of the categories that have some names, by these, as the read model compares them. */
-export async function categoriesNamed(
-  pool: Queryable,
-  companyId: number,
-  names: readonly string[],
-): Promise<ReadonlyMap<string, number>> {
-  const { rows } = await pool.query<{ id: number; name_key: string }>(
-    'select id, name_key from categories where company_id = $1 and deleted_at is null and name_key = any($2::text[])',
-    [companyId, names],
-  )
+export async function categoriesNamed(reader: Reader, names: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await reader.query<{ id: number; name_key: string }>({
+    text: `select id, name_key from ${t.categories} where company_id = $1 and deleted_at is null and name_key = any($2::text[])`,
+    values: [names],
+  })
   return new Map(rows.map(({ id, name_key }) => [name_key, id]))
 }
 
@@ -162,35 +153,30 @@ export interface AlikeRecord {
 }
 
 /** Items in use with one of the barcodes, which are unique. */
-export async function itemsWithBarcodes(
-  pool: Queryable,
-  companyId: number,
-  barcodes: readonly string[],
-): Promise<AlikeRecord[]> {
-  const { rows } = await pool.query<AlikeRecord>(
-    `select barcode as key, id, doc->>'name' as text from catalog_items
+export async function itemsWithBarcodes(reader: Reader, barcodes: readonly string[]): Promise<AlikeRecord[]> {
+  const { rows } = await reader.query<AlikeRecord>({
+    text: `select barcode as key, id, doc->>'name' as text from ${t.catalog_items}
      where company_id = $1 and deleted_at is null and barcode = any($2::text[]) order by id`,
-    [companyId, barcodes],
-  )
+    values: [barcodes],
+  })
   return rows
 }
 
 /** Persons in lists with names of these search keys: two at most for each. */
 export async function personsNamedLike(
-  pool: Queryable,
+  reader: Reader,
   table: 'customers' | 'suppliers',
-  companyId: number,
   searchKeys: readonly string[],
 ): Promise<AlikeRecord[]> {
-  const { rows } = await pool.query<AlikeRecord>(
-    `select asked.key, named.id, named.text from unnest($2::text[]) as asked (key)
+  const { rows } = await reader.query<AlikeRecord>({
+    text: `select asked.key, named.id, named.text from unnest($2::text[]) as asked (key)
      cross join lateral (
-       select t.id, t.doc->>'name' as text from ${table} t
+       select t.id, t.doc->>'name' as text from ${t[table]} t
        where t.company_id = $1 and t.deleted_at is null
          and t.sort_key collate "C" >= asked.key || chr(10) and t.sort_key collate "C" < asked.key || chr(11)
        order by t.sort_key collate "C", t.id limit ${RECORDS_PER_KEY}) named`,
-    [companyId, searchKeys],
-  )
+    values: [searchKeys],
+  })
   return rows
 }
 
@@ -205,7 +191,7 @@ export interface SimilarCode {
 export interface CodeTable {
   readonly fields: readonly string[]
   /** `codes` have no zeros before them; each is looked up in the lengths that codes have, two records for each. */
-  find(pool: Queryable, companyId: number, field: string, codes: readonly string[]): Promise<SimilarCode[]>
+  find(reader: Reader, field: string, codes: readonly string[]): Promise<SimilarCode[]>
 }
 
 /** Longest code that is looked up with zeros before it. */
@@ -215,15 +201,15 @@ function codeTable(table: 'catalog_items' | 'customers' | 'suppliers', fields: r
   const textOf = (field: string) => `
     select code, id, text from (
       select ${field} as code, id, doc->>'name' as text, row_number() over (partition by ${field} order by id) as place
-      from ${table} where company_id = $1 and deleted_at is null and ${field} = any(array(
+      from ${t[table]} where company_id = $1 and deleted_at is null and ${field} = any(array(
         select lpad(asked, digits, '0') from unnest($2::text[]) as asked
         cross join lateral generate_series(length(asked), ${MAX_CODE_LENGTH}) as digits))) found
     where place <= ${RECORDS_PER_KEY} order by id`
   const statements = new Map(fields.map((field) => [field, textOf(field)]))
   return {
     fields,
-    async find(pool, companyId, field, codes) {
-      const { rows } = await pool.query<SimilarCode>(statements.get(field) ?? '', [companyId, codes])
+    async find(reader, field, codes) {
+      const { rows } = await reader.query<SimilarCode>({ text: statements.get(field) ?? '', values: [codes] })
       return rows
     },
   }

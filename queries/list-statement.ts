@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto'
 import { type ByteRange, toByteRange } from '#lib/bytes.ts'
 import { columnAt, columnOf, type RowBytes } from '#postgres/row-bytes.ts'
+import { MARK } from '#postgres/table-marks.ts'
 import type { Statement } from '#postgres/transaction.ts'
+import { t } from './tables.ts'
 
 type KeyType = 'bigint' | 'timestamptz' | 'date' | 'uuid' | 'text'
 
@@ -60,7 +62,7 @@ export interface Source {
 export type Conditions = Readonly<Record<string, (parameter: string, today: string) => string>>
 
 /** The listed table. */
-export const tableOf = ({ from }: Source): string => from.slice(0, from.indexOf(' '))
+export const tableOf = ({ from }: Source): string => from.split(MARK)[1] ?? ''
 
 /** Whether the source depends on the company's day, which is then parameter $3. */
 export const isDaily = ({ record }: Source): boolean => typeof record === 'function'
@@ -174,8 +176,8 @@ function textOf(
   )
   const inOrder = order.columns.map(({ name }) => `${keyColumn(name)}${directionOf(order)}`)
   return `select l.revision, l.last_recorded_at, c.timezone, c.zone_changed, c.tableoid as tables, c.erased_at, null as record, ${noKeys.join(', ')}
-    from ledgers l
-    join companies c on c.company_id = l.company_id
+    from ${t.ledgers} l
+    join ${t.companies} c on c.company_id = l.company_id
     where l.company_id = $1
     union all
     select null, null, null, null, null, null, p.*

@@ -7,7 +7,7 @@ import type { OrderObject } from '#projections/orders.ts'
 import type { PersonFields } from '#projections/people.ts'
 import { centsOf } from '#projections/sale-payments.ts'
 import { sumStatement } from './list-statement.ts'
-import { withReadSet } from './read-set.ts'
+import type { Reader } from './reader.ts'
 import {
   type FoundRecords,
   getBy,
@@ -23,6 +23,7 @@ import {
 } from './records.ts'
 import type { StoreAccess } from './stores.ts'
 import { type Sum, sumColumn } from './sums.ts'
+import { t } from './tables.ts'
 
 interface OrderFilters {
   readonly status?: OrderStatus
@@ -34,7 +35,7 @@ interface OrderFilters {
 
 export const orderListing: Listing<OrderFilters> = {
   resource: 'orders',
-  from: 'orders t',
+  from: `${t.orders} t`,
   record: 't.doc',
   filters: {
     status: (value) => `t.status = ${value}::text`,
@@ -48,16 +49,14 @@ export const orderListing: Listing<OrderFilters> = {
 export const MAX_SUMMED_ORDERS = 10_000
 
 /** Counts and sums the filtered orders. */
-export async function sumOrders(pool: Queryable, companyId: number, filters: OrderFilters): Promise<Sum> {
+export async function sumOrders(reader: Reader, filters: OrderFilters): Promise<Sum> {
   const matching = matchingRecords(orderListing, filters, 3)
   const text = `select ${sumColumn('total_cents', 'true')} as found
-    from (select t.total_cents from orders t where ${matching.condition}
+    from (select t.total_cents from ${t.orders} t where ${matching.condition}
       order by t.id desc limit $2::bigint + 1) found`
-  const values = [companyId, MAX_SUMMED_ORDERS, ...matching.values]
+  const values = [MAX_SUMMED_ORDERS, ...matching.values]
   const statement = sumStatement('sum_orders', text, matching.values.length)
-  const { rows } = await pool.query<{ found: Sum }>(
-    withReadSet({ ...statement, values, readSet: { orders: 'columns' } }),
-  )
+  const { rows } = await reader.query<{ found: Sum }>({ ...statement, values, readSet: { orders: 'columns' } })
   return (rows[0] as { found: Sum }).found
 }
 
@@ -72,21 +71,20 @@ const COMMISSION = {
   name: 'sum_commission',
   text: `select coalesce(sum(c.cents), 0)::text as cents,
       coalesce(sum(c.cents) filter (where s.cost_cents is not null), 0)::text as known_cents
-    from orders o
-    join sales s on s.company_id = o.company_id and s.id = (o.doc ->> 'sale_id')::bigint and s.status = 'completed'
+    from ${t.orders} o
+    join ${t.sales} s on s.company_id = o.company_id and s.id = (o.doc ->> 'sale_id')::bigint and s.status = 'completed'
     cross join lateral (select ${centsOf("o.doc -> 'commission' ->> 'amount'")}
       - ${centsOf("o.doc -> 'commission' ->> 'refunded'")} as cents) c
     where o.company_id = $1 and o.released_at >= $2::timestamptz and o.released_at < $3::timestamptz`,
 }
 
 export async function sumCommission(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   { from, to }: { readonly from: string; readonly to: string },
 ): Promise<CommissionSums> {
-  const { rows } = await pool.query<{ cents: string; known_cents: string }>({
+  const { rows } = await reader.query<{ cents: string; known_cents: string }>({
     ...COMMISSION,
-    values: [companyId, from, to],
+    values: [from, to],
   })
   const { cents = '0', known_cents = '0' } = rows[0] ?? {}
   return { cents: BigInt(cents), known_cents: BigInt(known_cents) }
@@ -105,21 +103,16 @@ const shownListing = ({ paymentLinks }: LinkOptions): Listing<OrderFilters> => (
 })
 
 export const listOrders = (
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   query: ListPaging & OrderFilters,
   linking: LinkOptions,
-): Promise<Page | Refusal> => list(pool, shownListing(linking), companyId, query)
+): Promise<Page | Refusal> => list(reader, shownListing(linking), query)
 
-export const getOrder = (pool: Queryable, companyId: number, id: number, linking: LinkOptions): Promise<FoundRecords> =>
-  getBy(pool, shownListing(linking), companyId, 'id', id)
+export const getOrder = (reader: Reader, id: number, linking: LinkOptions): Promise<FoundRecords> =>
+  getBy(reader, shownListing(linking), 'id', id)
 
-export const getOrderByExternalId = (
-  pool: Queryable,
-  companyId: number,
-  externalId: string,
-  linking: LinkOptions,
-): Promise<FoundRecords> => getBy(pool, shownListing(linking), companyId, 'external_id', externalId)
+export const getOrderByExternalId = (reader: Reader, externalId: string, linking: LinkOptions): Promise<FoundRecords> =>
+  getBy(reader, shownListing(linking), 'external_id', externalId)
 
 interface PayableOrder {
   readonly order: OrderObject
@@ -128,19 +121,15 @@ interface PayableOrder {
 }
 
 /** An order with its buyer's address; null if the company has no such order. */
-export async function findPayableOrder(
-  pool: Queryable,
-  companyId: number,
-  orderId: number,
-): Promise<PayableOrder | null> {
-  const { rows } = await pool.query<PayableOrder>({
+export async function findPayableOrder(reader: Reader, orderId: number): Promise<PayableOrder | null> {
+  const { rows } = await reader.query<PayableOrder>({
     name: 'find_payable_order',
     text: `select o.doc as order, c.doc -> 'address' as address
-           from orders o
-           left join customers c on c.company_id = o.company_id and c.id = (o.doc -> 'customer' ->> 'id')::bigint
+           from ${t.orders} o
+           left join ${t.customers} c on c.company_id = o.company_id and c.id = (o.doc -> 'customer' ->> 'id')::bigint
              and c.deleted_at is null
            where o.company_id = $1 and o.id = $2`,
-    values: [companyId, orderId],
+    values: [orderId],
   })
   return rows[0] ?? null
 }
@@ -181,14 +170,13 @@ export async function findBuyersOrder(pool: Queryable, alias: string, orderId: n
 
 /** Revisions of the last changes of some orders. */
 export async function revisionsOfOrders(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   ids: readonly number[],
 ): Promise<{ id: number; revision: number }[]> {
-  const { rows } = await pool.query<{ id: number; revision: number }>({
+  const { rows } = await reader.query<{ id: number; revision: number }>({
     name: 'revisions_of_orders',
-    text: 'select id, revision from orders where company_id = $1 and id = any($2::bigint[])',
-    values: [companyId, ids],
+    text: `select id, revision from ${t.orders} where company_id = $1 and id = any($2::bigint[])`,
+    values: [ids],
   })
   return rows
 }
@@ -247,7 +235,7 @@ function presentNotification(record: unknown, timezone: string): NotificationObj
 
 const notificationListing: Listing<{ order: number }> = {
   resource: 'order_notifications',
-  from: 'payment_notifications t',
+  from: `${t.payment_notifications} t`,
   record: `json_build_object('id', t.id, 'received_at', t.received_at, 'payload', t.payload, 'response', t.response,
     'http_status', t.http_status, 'duration_ms', t.duration_ms, 'outcome', t.outcome)`,
   filters: { order: (id) => `t.order_id = ${id}::bigint` },
@@ -255,24 +243,20 @@ const notificationListing: Listing<{ order: number }> = {
 }
 
 /** The notifications of an order, in order of arrival. */
-export const listNotifications = (
-  pool: Queryable,
-  companyId: number,
-  order: number,
-  query: Paging,
-): Promise<Page | Refusal> => listInOrder(pool, notificationListing, ORDER_BY_ID, companyId, { ...query, order })
+export const listNotifications = (reader: Reader, order: number, query: Paging): Promise<Page | Refusal> =>
+  listInOrder(reader, notificationListing, ORDER_BY_ID, { ...query, order })
 
 const COUNTED = 100
 
 /** Orders with an unacknowledged alarm, at most 100. */
-export async function countAlarms(pool: Queryable, companyId: number): Promise<number> {
-  const { rows } = await pool.query<{ count: number }>({
+export async function countAlarms(reader: Reader): Promise<number> {
+  const { rows } = await reader.query<{ count: number }>({
     name: 'count_order_alarms',
     text: `select count(*) as count from (
-             select from orders
+             select from ${t.orders}
              where company_id = $1 and has_open_alarm
              limit $2) as alarmed`,
-    values: [companyId, COUNTED],
+    values: [COUNTED],
   })
   return rows[0]?.count ?? 0
 }

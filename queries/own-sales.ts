@@ -1,35 +1,20 @@
+import { markTable } from '#postgres/table-marks.ts'
 import { rollUp, SOLD, spanOf } from '#projections/sales-rollups.ts'
 
 /** The sales that a user without `see_all_sales` sees: own ones of one day of the company, in UTC instants. */
 export interface OwnSales {
-  readonly companyId: number
   readonly userId: number
   readonly from: string
   readonly to: string
 }
 
-/** Parameters of the shadows, in this order behind those of the statement. */
-export const ownSalesValues = ({ companyId, userId, from, to }: OwnSales): unknown[] => [companyId, userId, from, to]
-
-/** SQL of the parameters. */
-interface Places {
+/** SQL of the parameters, of those that a condition uses. */
+export interface Places {
   readonly company: string
   readonly user: string
   readonly from: string
   readonly to: string
 }
-
-/** SQL of the parameters of a statement that has `count` of its own. */
-export const placesAfter = (count: number): Places => ({
-  company: `$${count + 1}::bigint`,
-  user: `$${count + 2}::bigint`,
-  from: `$${count + 3}::timestamptz`,
-  to: `$${count + 4}::timestamptz`,
-})
-
-/** Types of all parameters: Postgres refuses one without a type, and most statements use only some. */
-export const typesOf = ({ company, user, from, to }: Places): string =>
-  `own_sales_parameters as (select ${company} as a, ${user} as b, ${from} as c, ${to} as d)`
 
 /** SQL condition on the sale `t`. */
 const isOwn = ({ company, user, from, to }: Places): string =>
@@ -37,7 +22,7 @@ const isOwn = ({ company, user, from, to }: Places): string =>
 
 /** SQL condition on a row with the id of a sale. */
 const isOfOwn = (saleId: string) => (places: Places) =>
-  `exists (select from sales own where own.company_id = ${places.company} and own.id = ${saleId} and ${isOwn(places).replaceAll('t.', 'own.')})`
+  `exists (select from ${markTable('sales')} own where own.company_id = ${places.company} and own.id = ${saleId} and ${isOwn(places).replaceAll('t.', 'own.')})`
 
 /** SQL condition on the instant in a column. */
 const isToday = (column: string, { from, to }: Places): string => `${column} >= ${from} and ${column} < ${to}`
@@ -59,7 +44,7 @@ const isShownReceivable = (places: Places): string => `(t.status = 'pending' or 
 
 /** SQL condition on a row of which another table has a row, which meets a condition. */
 const isOfShown = (table: string, condition: (places: Places) => string, link: string) => (places: Places) =>
-  `exists (select from ${table} shown where shown.company_id = ${places.company} and ${link}
+  `exists (select from ${markTable(table)} shown where shown.company_id = ${places.company} and ${link}
     and ${condition(places).replaceAll('t.', 'shown.')})`
 
 /** SQL of the id in a subject, as of `sale/9`. */
@@ -68,7 +53,7 @@ const idOf = (subject: string): string => `split_part(${subject}, '/', 2)::bigin
 /** SQL condition on a movement of store credit: its document is an own sale, or a return of one. */
 const isOwnCredit = (places: Places): string => {
   const id = idOf('t.document')
-  const returned = `(select r.sale_id from returns r where r.company_id = ${places.company} and r.id = ${id})`
+  const returned = `(select r.sale_id from ${markTable('returns')} r where r.company_id = ${places.company} and r.id = ${id})`
   return `case when t.document like 'sale/%' then ${isOfOwn(id)(places)} else ${isOfOwn(returned)(places)} end`
 }
 
@@ -91,7 +76,7 @@ const isOwnMovement = (places: Places): string => {
  * those that wait are shown too; accounts are received by all users, so the pending ones are; store credit is taken by
  * all users, so its balances are, without the sales that moved it.
  */
-export const OWN_ROWS: Readonly<Record<string, (places: Places) => string>> = {
+export const OWN_ROWS = {
   sales: isOwn,
   returns: isOwnReturn('actor'),
   sale_returns: isOwnReturn('till'),
@@ -116,19 +101,19 @@ export const OWN_ROWS: Readonly<Record<string, (places: Places) => string>> = {
   orders: isShownOrder,
   receivables: isShownReceivable,
   receivable_payments: isOfShown('receivables', isShownReceivable, 'shown.id = t.account_id'),
-}
+} satisfies Readonly<Record<string, (places: Places) => string>>
 
 /** The narrowest span of a rollup, which fits the days of all time zones. */
 const SPAN_MINUTES = '15'
 
 /** SQL of tables that are computed from the own sales: rollups are of all sales. */
-export const OWN_ROLLUPS: Readonly<Record<string, (places: Places) => string>> = {
+export const OWN_ROLLUPS = {
   sales_sums: (places) => `
     select ${places.company} as company_id, r.* from (${rollUp(
-      `select ${spanOf('t.sold_at', SPAN_MINUTES)} as span, ${SOLD} from sales t where ${isOwn(places)}`,
+      `select ${spanOf('t.sold_at', SPAN_MINUTES)} as span, ${SOLD} from ${markTable('sales')} t where ${isOwn(places)}`,
     )}) r`,
   summed_sales: ({ company }) => `
     select ${company} as company_id, 'infinity'::timestamptz as changed_at, 9223372036854775807 as revision,
       ${SPAN_MINUTES} as span_minutes, 'infinity'::timestamptz as filled_to, true as is_filled,
       null::timestamptz as widened_to`,
-}
+} satisfies Readonly<Record<string, (places: Places) => string>>

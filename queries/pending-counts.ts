@@ -1,4 +1,5 @@
-import type { Queryable } from '#postgres/database.ts'
+import type { Reader } from './reader.ts'
+import { t } from './tables.ts'
 
 /** Pending work of a company by the panel section that handles it. */
 export interface PendingCounts {
@@ -25,17 +26,17 @@ const counted = (rows: string): string =>
 const WAITING = {
   name: 'panel_waiting',
   text: `select
-    ${counted('from refused_sales where company_id = $1 and settled_at is null')} as tills,
-    ${counted(`from receivables where company_id = $1 and status = 'pending' and due_date < $2::date and deleted_at is null`)} as receivables,
-    ${counted(`from payables where company_id = $1 and status = 'pending' and due_date < $2::date and deleted_at is null`)} as payables,
-    ${counted('from orders where company_id = $1 and has_open_alarm')} as store,
-    ${counted(`from webhooks w join webhook_health h on h.company_id = w.company_id and h.webhook_id = w.id
+    ${counted(`from ${t.refused_sales} where company_id = $1 and settled_at is null`)} as tills,
+    ${counted(`from ${t.receivables} where company_id = $1 and status = 'pending' and due_date < $2::date and deleted_at is null`)} as receivables,
+    ${counted(`from ${t.payables} where company_id = $1 and status = 'pending' and due_date < $2::date and deleted_at is null`)} as payables,
+    ${counted(`from ${t.orders} where company_id = $1 and has_open_alarm`)} as store,
+    ${counted(`from ${t.webhooks} w join ${t.webhook_health} h on h.company_id = w.company_id and h.webhook_id = w.id
       where w.company_id = $1 and w.enabled and w.deleted_at is null and h.failing_since >= w.watched_since
         and h.failing_since < now() - interval '${FAILING_MINUTES} minutes'`)} as integrations`,
 }
 
 /** Counts pending work in one statement. `pool` is the primary's: tills and webhooks are not part of the ledger. */
-export async function countPending(pool: Queryable, companyId: number, today: string): Promise<PendingCounts> {
-  const { rows } = await pool.query<PendingCounts>({ ...WAITING, values: [companyId, today] })
+export async function countPending(reader: Reader, today: string): Promise<PendingCounts> {
+  const { rows } = await reader.query<PendingCounts>({ ...WAITING, values: [today] })
   return rows[0] as PendingCounts
 }

@@ -2,10 +2,9 @@ import { phoneKey } from '#domain/phone-key.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { bareTaxNumber, isCnpj } from '#domain/tax-number.ts'
 import { nameKey } from '#domain/text.ts'
-import type { Queryable } from '#postgres/database.ts'
 import { type BalanceSide, findDeletedParty } from './finance/open-balances.ts'
 import { type ListOrder, sumStatement } from './list-statement.ts'
-import { withReadSet } from './read-set.ts'
+import type { Reader } from './reader.ts'
 import {
   containing,
   type DeletedPaging,
@@ -24,6 +23,7 @@ import {
   type Paging,
   wordsOf,
 } from './records.ts'
+import { t } from './tables.ts'
 
 /** Filters of customers and suppliers. */
 export interface PersonFilters {
@@ -68,7 +68,7 @@ function codePatternOf(text: string): string | null {
 
 const personListing = (table: 'customers' | 'suppliers'): Listing<PersonConditions> => ({
   resource: table,
-  from: `${table} t`,
+  from: `${t[table]} t`,
   record: 't.doc',
   where: 't.deleted_at is null',
   filters: {
@@ -82,23 +82,17 @@ const personListing = (table: 'customers' | 'suppliers'): Listing<PersonConditio
   },
 })
 
-function listPersons(
-  pool: Queryable,
-  listing: Listing<PersonConditions>,
-  companyId: number,
-  query: PersonQuery,
-): Promise<Page | Refusal> {
-  return list(pool, listing, companyId, conditionsOf(query))
+function listPersons(reader: Reader, listing: Listing<PersonConditions>, query: PersonQuery): Promise<Page | Refusal> {
+  return list(reader, listing, conditionsOf(query))
 }
 
 /** Ordered by name, for people, or by another order that has an index. */
 export function listPersonsByName(
-  pool: Queryable,
+  reader: Reader,
   listing: Listing<PersonConditions>,
-  companyId: number,
   { order = ORDER_BY_NAME, ...query }: Paging & PersonFilters & { readonly order?: ListOrder | undefined },
 ): Promise<Page | Refusal> {
-  return listInOrder(pool, listing, order, companyId, conditionsOf(query))
+  return listInOrder(reader, listing, order, conditionsOf(query))
 }
 
 /** Bound of counted persons; one more means that there are more. */
@@ -119,119 +113,101 @@ export function matchingPersonsStatement(
 
 /** Number of persons that match a search. */
 export async function countPersons(
-  pool: Queryable,
+  reader: Reader,
   listing: Listing<PersonConditions>,
-  companyId: number,
   search: PersonFilters,
 ): Promise<number> {
   const { text, values } = matchingPersonsStatement(listing, search, 2)
   const counted = `select count(*) as count from (${text}) found`
-  const { rows } = await pool.query<{ count: number }>(
-    withReadSet({
-      ...sumStatement(`count_${listing.resource}`, counted, values.length - 1),
-      values: [companyId, ...values],
-      readSet: { [listing.resource]: 'columns' },
-    }),
-  )
+  const { rows } = await reader.query<{ count: number }>({
+    ...sumStatement(`count_${listing.resource}`, counted, values.length - 1),
+    values: [...values],
+    readSet: { [listing.resource]: 'columns' },
+  })
   return rows[0]?.count ?? 0
 }
 
 export const customerListing = personListing('customers')
 export const supplierListing = personListing('suppliers')
 
-export const listCustomers = (pool: Queryable, companyId: number, query: PersonQuery): Promise<Page | Refusal> =>
-  listPersons(pool, customerListing, companyId, query)
+export const listCustomers = (reader: Reader, query: PersonQuery): Promise<Page | Refusal> =>
+  listPersons(reader, customerListing, query)
 
-export const listSuppliers = (pool: Queryable, companyId: number, query: PersonQuery): Promise<Page | Refusal> =>
-  listPersons(pool, supplierListing, companyId, query)
+export const listSuppliers = (reader: Reader, query: PersonQuery): Promise<Page | Refusal> =>
+  listPersons(reader, supplierListing, query)
 
-export const listDeletedCustomers = (
-  pool: Queryable,
-  companyId: number,
-  query: DeletedPaging,
-): Promise<Page | Refusal> => listDeleted(pool, 'customers', companyId, query)
+export const listDeletedCustomers = (reader: Reader, query: DeletedPaging): Promise<Page | Refusal> =>
+  listDeleted(reader, 'customers', query)
 
-export const listDeletedSuppliers = (
-  pool: Queryable,
-  companyId: number,
-  query: DeletedPaging,
-): Promise<Page | Refusal> => listDeleted(pool, 'suppliers', companyId, query)
+export const listDeletedSuppliers = (reader: Reader, query: DeletedPaging): Promise<Page | Refusal> =>
+  listDeleted(reader, 'suppliers', query)
 
-export const getCustomer = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
-  getBy(pool, customerListing, companyId, 'id', id)
+export const getCustomer = (reader: Reader, id: number): Promise<FoundRecords> =>
+  getBy(reader, customerListing, 'id', id)
 
-export const getSupplier = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
-  getBy(pool, supplierListing, companyId, 'id', id)
+export const getSupplier = (reader: Reader, id: number): Promise<FoundRecords> =>
+  getBy(reader, supplierListing, 'id', id)
 
 /** A customer, deleted ones included, without personal data (PERSON-10). */
-export const getAnyCustomer = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
-  getAnyPerson(pool, customerListing, 'receivables', companyId, id)
+export const getAnyCustomer = (reader: Reader, id: number): Promise<FoundRecords> =>
+  getAnyPerson(reader, customerListing, 'receivables', id)
 
 /** A supplier, as for customers. */
-export const getAnySupplier = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
-  getAnyPerson(pool, supplierListing, 'payables', companyId, id)
+export const getAnySupplier = (reader: Reader, id: number): Promise<FoundRecords> =>
+  getAnyPerson(reader, supplierListing, 'payables', id)
 
 /** A deleted person with open accounts keeps the name on them. */
 async function getAnyPerson(
-  pool: Queryable,
+  reader: Reader,
   listing: Listing<PersonConditions>,
   side: BalanceSide,
-  companyId: number,
   id: number,
 ): Promise<FoundRecords> {
-  const found = await getAny(pool, listing, companyId, id)
+  const found = await getAny(reader, listing, id)
   const record = found.record && (JSON.parse(found.record) as { name: string | null; deleted_at: string | null })
   if (!record || record.deleted_at === null) return found
-  const debtor = await findDeletedParty(pool, side, companyId, id)
+  const debtor = await findDeletedParty(reader, side, id)
   return debtor ? { ...found, record: JSON.stringify({ ...record, name: debtor.name }) } : found
 }
 
 /** A customer for people: a live one, or a deleted one with accounts. */
-export const getCustomerOrDebtor = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
-  orDebtor(pool, getCustomer, getAnyCustomer, 'receivables', companyId, id)
+export const getCustomerOrDebtor = (reader: Reader, id: number): Promise<FoundRecords> =>
+  orDebtor(reader, getCustomer, getAnyCustomer, 'receivables', id)
 
 /** A supplier, likewise. */
-export const getSupplierOrCreditor = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
-  orDebtor(pool, getSupplier, getAnySupplier, 'payables', companyId, id)
+export const getSupplierOrCreditor = (reader: Reader, id: number): Promise<FoundRecords> =>
+  orDebtor(reader, getSupplier, getAnySupplier, 'payables', id)
 
-type GetPerson = (pool: Queryable, companyId: number, id: number) => Promise<FoundRecords>
+type GetPerson = (reader: Reader, id: number) => Promise<FoundRecords>
 
 async function orDebtor(
-  pool: Queryable,
+  reader: Reader,
   get: GetPerson,
   getDeleted: GetPerson,
   side: BalanceSide,
-  companyId: number,
   id: number,
 ): Promise<FoundRecords> {
-  const live = await get(pool, companyId, id)
-  if (live.record !== null || !(await findDeletedParty(pool, side, companyId, id))) return live
-  return getDeleted(pool, companyId, id)
+  const live = await get(reader, id)
+  if (live.record !== null || !(await findDeletedParty(reader, side, id))) return live
+  return getDeleted(reader, id)
 }
 
-export const getCustomerByExternalId = (
-  pool: Queryable,
-  companyId: number,
-  externalId: string,
-): Promise<FoundRecords> => getBy(pool, customerListing, companyId, 'external_id', externalId)
+export const getCustomerByExternalId = (reader: Reader, externalId: string): Promise<FoundRecords> =>
+  getBy(reader, customerListing, 'external_id', externalId)
 
-export const getSupplierByExternalId = (
-  pool: Queryable,
-  companyId: number,
-  externalId: string,
-): Promise<FoundRecords> => getBy(pool, supplierListing, companyId, 'external_id', externalId)
+export const getSupplierByExternalId = (reader: Reader, externalId: string): Promise<FoundRecords> =>
+  getBy(reader, supplierListing, 'external_id', externalId)
 
 /** Id of the customer or supplier with a name; names are unique, regardless of case and spacing. */
 export async function findPersonByName(
-  pool: Queryable,
+  reader: Reader,
   table: 'customers' | 'suppliers',
-  companyId: number,
   name: string,
 ): Promise<number | null> {
-  const { rows } = await pool.query<{ id: number }>({
+  const { rows } = await reader.query<{ id: number }>({
     name: `find_${table}_by_name`,
-    text: `select t.id from ${table} t where t.company_id = $1 and t.name_key = $2`,
-    values: [companyId, nameKey(name)],
+    text: `select t.id from ${t[table]} t where t.company_id = $1 and t.name_key = $2`,
+    values: [nameKey(name)],
   })
   return rows[0]?.id ?? null
 }
@@ -248,22 +224,19 @@ const MAX_SHARING = 5
 
 /** Persons of a table, other than `id`, with the same document or phone. */
 export async function personsSharing(
-  pool: Queryable,
+  reader: Reader,
   table: 'customers' | 'suppliers',
-  companyId: number,
   { id, document, phone }: { readonly id: number; readonly document: string | null; readonly phone: string | null },
 ): Promise<readonly SharingPerson[]> {
   const having = (column: 'document' | 'phone_key', value: string, shares: SharingPerson['shares']) => `(
-    select t.id, t.doc->>'name' as name, '${shares}' as shares from ${table} t
+    select t.id, t.doc->>'name' as name, '${shares}' as shares from ${t[table]} t
     where t.company_id = $1 and t.id <> $2 and t.deleted_at is null and t.${column} = ${value}::text
     order by t.id limit ${MAX_SHARING})`
-  const { rows } = await pool.query<SharingPerson>(
-    withReadSet({
-      name: `${table}_sharing`,
-      text: `${having('document', '$3', 'document')} union all ${having('phone_key', '$4', 'phone')}`,
-      values: [companyId, id, document, phone && phoneKey(phone)],
-      readSet: { [table]: 'columns' },
-    }),
-  )
+  const { rows } = await reader.query<SharingPerson>({
+    name: `${table}_sharing`,
+    text: `${having('document', '$3', 'document')} union all ${having('phone_key', '$4', 'phone')}`,
+    values: [id, document, phone && phoneKey(phone)],
+    readSet: { [table]: 'columns' },
+  })
   return rows
 }

@@ -4,8 +4,8 @@ import { CalendarDate, Instant, instantsInZone, inZone } from '#domain/instant.t
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { limitedText, searchKey } from '#domain/text.ts'
 import type { EncodedText } from '#lib/bytes.ts'
-import type { Queryable } from '#postgres/database.ts'
 import { asRowBytes, columnOf, type RowsTogether, release, rowsIn } from '#postgres/row-bytes.ts'
+import { markTable } from '#postgres/table-marks.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts'
 import {
   type Conditions,
@@ -24,7 +24,8 @@ import {
   TODAY,
   tableOf,
 } from './list-statement.ts'
-import { type ReadScope, withReadSet } from './read-set.ts'
+import type { Reader, ReadScope } from './reader.ts'
+import { type RuledTable, t } from './tables.ts'
 
 export interface Page {
   /** JSON texts of the records, separated by commas; ranges of bytes if they come unchanged from the tables. */
@@ -68,19 +69,19 @@ export interface Listing<F> extends Source {
  * object, with instants on the company's clock.
  */
 export async function getPresented(
-  pool: Queryable,
+  reader: Reader,
   { name, record, values }: { readonly name: string; readonly record: string; readonly values: readonly unknown[] },
   present: (record: object, timezone: string) => object | null,
 ): Promise<FoundRecords> {
-  const { rows } = await pool.query<{ revision: number; timezone: string; record: object | null }>({
+  const { rows } = await reader.query<{ revision: number; timezone: string; record: object | null }>({
     name,
     text: `select l.revision, c.timezone, (${record}) as record
-           from ledgers l join companies c on c.company_id = l.company_id
+           from ${t.ledgers} l join ${t.companies} c on c.company_id = l.company_id
            where l.company_id = $1`,
-    values: [...values],
+    values,
   })
   const [found] = rows
-  if (!found) throw new Error(`company ${values[0]} has no ledger`)
+  if (!found) throw new Error(`company ${reader.companyId} has no ledger`)
   const shown = found.record && present(found.record, found.timezone)
   return { record: shown && JSON.stringify(shown), revision: found.revision }
 }
@@ -127,28 +128,26 @@ const BY_DELETION = orderBy('deletion', 'deleted_at', 'timestamptz')
  * company's day, for daily listings; cursors do not depend on it.
  */
 export async function list<F extends object>(
-  pool: Queryable,
+  reader: Reader,
   listing: Listing<F>,
-  companyId: number,
   query: ListPaging & F,
   today?: string,
 ): Promise<Page | Refusal> {
   const { limit, cursor, updated_since, ...filters } = query
   const order = updated_since === undefined ? ORDER_BY_ID : (listing.byChange ?? ORDER_BY_CHANGE)
   const conditions = listing.filters
-  return fetchPage(pool, listing, companyId, { order, conditions, filters, limit, cursor, since: updated_since, today })
+  return fetchPage(reader, listing, { order, conditions, filters, limit, cursor, since: updated_since, today })
 }
 
 /** Lists deleted records as {id, external_id, deleted_at}, in order of deletion. */
 export async function listDeleted(
-  pool: Queryable,
-  table: string,
-  companyId: number,
+  reader: Reader,
+  table: RuledTable,
   { limit, cursor, since }: DeletedPaging,
 ): Promise<Page | Refusal> {
   const source: Source = {
     resource: `${table}_deleted`,
-    from: `${table} t`,
+    from: `${t[table]} t`,
     record: `json_build_object('id', t.id, 'external_id', t.external_id, 'deleted_at', t.deleted_at)`,
     where: 't.deleted_at is not null',
     present: (record, timezone) => {
@@ -156,19 +155,18 @@ export async function listDeleted(
       return { ...entry, deleted_at: localTime(entry.deleted_at, timezone) }
     },
   }
-  return fetchPage(pool, source, companyId, { order: BY_DELETION, conditions: {}, filters: {}, limit, cursor, since })
+  return fetchPage(reader, source, { order: BY_DELETION, conditions: {}, filters: {}, limit, cursor, since })
 }
 
 /** Lists a resource without `updated_since` in a given order. `today` as for `list`. */
 export function listInOrder<F extends object>(
-  pool: Queryable,
+  reader: Reader,
   listing: Listing<F>,
   order: ListOrder,
-  companyId: number,
   { limit, cursor, ...filters }: Paging & F,
   today?: string,
 ): Promise<Page | Refusal> {
-  return fetchPage(pool, listing, companyId, { order, conditions: listing.filters, filters, limit, cursor, today })
+  return fetchPage(reader, listing, { order, conditions: listing.filters, filters, limit, cursor, today })
 }
 
 /** A time as Postgres prints it in JSON, converted to the company's clock. */
@@ -186,33 +184,24 @@ interface PageQuery {
 }
 
 async function fetchPage(
-  pool: Queryable,
+  reader: Reader,
   source: Source,
-  companyId: number,
   { order, conditions, filters, limit, cursor, since, today }: PageQuery,
 ): Promise<Page | Refusal> {
-  const scope: CursorScope = { companyId, resource: source.resource, filters: { ...filters, since } }
+  const scope: CursorScope = { companyId: reader.companyId, resource: source.resource, filters: { ...filters, since } }
   const after = cursor === undefined ? [] : decodeCursor(scope, keySchema(order), cursor)
   if (!after) return invalid('cursor', 'não é um cursor desta lista com estes filtros')
   const values = filters as Record<string, unknown>
   const present = Object.keys(conditions).filter((name) => values[name] !== undefined)
   const start: PageStart = cursor !== undefined ? 'after' : since !== undefined ? 'since' : 'first'
   const bounds = start === 'since' ? [since] : after
-  const answer = await pool.query<RowsTogether>(
-    withReadSet({
-      ...asRowBytes(listStatement(source, order, conditions, present, start)),
-      values: [
-        companyId,
-        limit,
-        ...(isDaily(source) ? [today] : []),
-        ...present.map((name) => values[name]),
-        ...bounds,
-      ],
-      readSet: readSetOf(source, order, conditions, present),
-    }),
-  )
+  const answer = await reader.query<RowsTogether>({
+    ...asRowBytes(listStatement(source, order, conditions, present, start)),
+    values: [limit, ...(isDaily(source) ? [today] : []), ...present.map((name) => values[name]), ...bounds],
+    readSet: readSetOf(source, order, conditions, present),
+  })
   const rows = rowsIn(answer)
-  const [ledger, found] = readRows(rows, order, companyId)
+  const [ledger, found] = readRows(rows, order, reader.companyId)
   // The reset left no trace of earlier records in the tables (KIT-38).
   if (since !== undefined && !source.outlastsReset && ledger.erased_at !== null && since < ledger.erased_at)
     return refuse('test_data_erased', { erased_at: inZone(ledger.erased_at, ledger.timezone) })
@@ -291,9 +280,8 @@ const COLUMNS = { id: 'bigint', external_id: 'text' } as const
 
 /** The record with a value in a unique column. `today` is the company's day, for daily sources. */
 export async function getBy(
-  pool: Queryable,
+  reader: Reader,
   source: Source,
-  companyId: number,
   column: keyof typeof COLUMNS,
   value: number | string,
   today?: string,
@@ -301,29 +289,29 @@ export async function getBy(
   const { resource, from, where, companion } = source
   const live = where ? ` and ${where}` : ''
   const table = tableOf(source)
-  const idOf = `select t.id from ${table} t where t.company_id = $1 and t.${column} = $2::${COLUMNS[column]}`
+  const idOf = `select t.id from ${markTable(table)} t where t.company_id = $1 and t.${column} = $2::${COLUMNS[column]}`
   const look: ReadScope =
-    typeof value === 'number' ? [value] : { text: idOf, values: [companyId, value], readSet: { [table]: 'columns' } }
-  const statement = withReadSet({
+    typeof value === 'number' ? [value] : { text: idOf, values: [value], readSet: { [table]: 'columns' } }
+  const statement = {
     name: `get_${resource}_by_${column}`,
     text: `select l.revision, c.timezone, c.zone_changed,
                   (select (${recordExpression(source)})::text from ${from} where t.company_id = $1 and t.${column} = $2::${COLUMNS[column]}${live}) as record
-           from ledgers l
-           join companies c on c.company_id = l.company_id
+           from ${t.ledgers} l
+           join ${t.companies} c on c.company_id = l.company_id
            where l.company_id = $1`,
-    values: [companyId, value, ...(isDaily(source) ? [today] : [])],
+    values: [value, ...(isDaily(source) ? [today] : [])],
     readSet: { [table]: look, ...(companion && { [companion]: look }) },
-  })
-  const { rows } = await pool.query<FoundRecords & Clock>(statement)
+  }
+  const { rows } = await reader.query<FoundRecords & Clock>(statement)
   const [found] = rows
-  if (!found) throw new Error(`company ${companyId} is not registered`)
+  if (!found) throw new Error(`company ${reader.companyId} is not registered`)
   const { record, revision } = found
   return { record: record === null ? null : toShownText(source, record, found), revision }
 }
 
 /** The record with an id, deleted ones included: old sales refer to it. */
-export const getAny = (pool: Queryable, source: Source, companyId: number, id: number): Promise<FoundRecords> =>
-  getBy(pool, { ...source, resource: `any_${source.resource}`, where: 'true' }, companyId, 'id', id)
+export const getAny = (reader: Reader, source: Source, id: number): Promise<FoundRecords> =>
+  getBy(reader, { ...source, resource: `any_${source.resource}`, where: 'true' }, 'id', id)
 
 const patternOf = (key: string): string => `%${key.replace(/[\\%_]/g, '\\$&')}%`
 

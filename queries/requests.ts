@@ -1,7 +1,7 @@
 import type { Refusal } from '#domain/refusal.ts'
 import { limitedText } from '#domain/text.ts'
-import type { Queryable } from '#postgres/database.ts'
 import type { ListOrder } from './list-statement.ts'
+import type { Reader } from './reader.ts'
 import {
   type FoundRecords,
   getPresented,
@@ -11,6 +11,7 @@ import {
   type Page,
   type Paging,
 } from './records.ts'
+import { t } from './tables.ts'
 
 export const REQUEST_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
@@ -71,7 +72,7 @@ const present = (record: unknown, timezone: string): RequestObject => {
 
 const callListing: Listing<RequestFilters> = {
   resource: 'requests',
-  from: 'calls t',
+  from: `${t.calls} t`,
   record: CALL_JSON,
   filters: {
     api_key_id: (id) => `t.api_key_id = ${id}::bigint`,
@@ -90,17 +91,14 @@ const callListing: Listing<RequestFilters> = {
 const NEWEST_FIRST: ListOrder = { name: 'newest', columns: [{ name: 'id', type: 'uuid' }], descending: true }
 
 /** The company's requests of the last 7 days, newest first. */
-export const listRequests = (
-  pool: Queryable,
-  companyId: number,
-  query: Paging & RequestFilters,
-): Promise<Page | Refusal> => listInOrder(pool, callListing, NEWEST_FIRST, companyId, query)
+export const listRequests = (reader: Reader, query: Paging & RequestFilters): Promise<Page | Refusal> =>
+  listInOrder(reader, callListing, NEWEST_FIRST, query)
 
 /** A request of the company with its stored details. */
-export function getRequest(pool: Queryable, companyId: number, id: string): Promise<FoundRecords> {
+export function getRequest(reader: Reader, id: string): Promise<FoundRecords> {
   const record = `select json_build_object('call', ${CALL_JSON}, 'body', t.body::json, 'details', t.details::json)
-    from calls t where t.company_id = $1 and t.id = $2`
-  return getPresented(pool, { name: 'get_call', record, values: [companyId, id] }, (found, timezone) => {
+    from ${t.calls} t where t.company_id = $1 and t.id = $2`
+  return getPresented(reader, { name: 'get_call', record, values: [id] }, (found, timezone) => {
     const { call, body, details } = found as { call: RequestObject; body: unknown; details: object | null }
     return { ...present(call, timezone), body, details }
   })

@@ -1,12 +1,12 @@
 import { sameBarcodes } from '#domain/barcode.ts'
 import { phoneKey } from '#domain/phone-key.ts'
 import { searchKey } from '#domain/text.ts'
-import type { Queryable } from '#postgres/database.ts'
 import { nsuKey, pixKey } from '#projections/payment-proofs.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { type BalanceSide, listDeletedDebtors } from './finance/open-balances.ts'
-import { withReadSet } from './read-set.ts'
+import type { Reader } from './reader.ts'
 import { wordsOf } from './records.ts'
+import { t } from './tables.ts'
 
 /** A search result. */
 export interface FoundRecord {
@@ -74,21 +74,21 @@ const collectIds = (parts: readonly string[]): string => `(
     group by u.id order by 2, 3 limit $2::bigint) f)`
 
 /** A short text matches too many names: the first 1,000 by name are considered. */
-const NAMED = (table: string): string => `
+const NAMED = (table: SearchedTable): string => `
   select id, 1, row_number() over (order by sort_key collate "C") from (
-    select id, sort_key from ${table}
+    select id, sort_key from ${t[table]}
     where company_id = $1 and deleted_at is null and cardinality($7::text[]) > 0 and search like all ($7::text[])
     limit (select 1000::bigint)) named`
 
-const idsByCode = (table: string, column: string, value: string): string =>
-  `select id, 0 as place, 0::bigint as at from ${table} where company_id = $1 and ${column} = ${value}::text and deleted_at is null`
+const idsByCode = (table: SearchedTable, column: string, value: string): string =>
+  `select id, 0 as place, 0::bigint as at from ${t[table]} where company_id = $1 and ${column} = ${value}::text and deleted_at is null`
 
-const idsByPhone = (table: string): string => `
+const idsByPhone = (table: SearchedTable): string => `
   select id, 0, 0::bigint from (
-    select id from ${table} where company_id = $1 and $9::text is not null and phone_key like $9::text
+    select id from ${t[table]} where company_id = $1 and $9::text is not null and phone_key like $9::text
     order by id limit $2::bigint) phoned`
 
-const personsOf = (table: string): string =>
+const personsOf = (table: SearchedTable): string =>
   collectIds([
     idsByCode(table, 'external_id', '$3'),
     idsByCode(table, 'document', '$6'),
@@ -103,30 +103,32 @@ const personsOf = (table: string): string =>
 const IDS = {
   name: 'panel_search',
   text: `select ${collectIds([
-    'select id, 0 as place, 0::bigint as at from sales where company_id = $1 and id = $4::bigint',
-    'select id, 1, 0 from sales where company_id = $1 and external_id = $3::text',
-    'select id, 0, 0 from sales where company_id = $1 and access_key = $6::text',
-    'select s.id, 0, -s.id from sales s where s.company_id = $1 and s.id = any($10::bigint[])',
+    `select id, 0 as place, 0::bigint as at from ${t.sales} where company_id = $1 and id = $4::bigint`,
+    `select id, 1, 0 from ${t.sales} where company_id = $1 and external_id = $3::text`,
+    `select id, 0, 0 from ${t.sales} where company_id = $1 and access_key = $6::text`,
+    `select s.id, 0, -s.id from ${t.sales} s where s.company_id = $1 and s.id = any($10::bigint[])`,
     `select id, 2, at from (
        select id, total_cents, row_number() over (order by sold_at desc, id desc) as at from (
-         select id, total_cents, sold_at from sales where company_id = $1 and $5::bigint is not null
+         select id, total_cents, sold_at from ${t.sales} where company_id = $1 and $5::bigint is not null
          order by sold_at desc, id desc limit (select ${AMOUNTS_AMONG}::bigint)) newest
      ) l where total_cents = $5::bigint order by at limit $2::bigint`,
   ])} as sales, ${collectIds([
-    `select id, 0 as place, 0::bigint as at from catalog_items
+    `select id, 0 as place, 0::bigint as at from ${t.catalog_items}
      where company_id = $1 and barcode = any($8::text[]) and deleted_at is null`,
     idsByCode('catalog_items', 'external_id', '$3'),
     NAMED('catalog_items'),
   ])} as items, ${personsOf('customers')} as customers, ${personsOf('suppliers')} as suppliers`,
 }
 
+type SearchedTable = (typeof TABLES)[keyof typeof TABLES]
+
 const TABLES = { sales: 'sales', items: 'catalog_items', customers: 'customers', suppliers: 'suppliers' } as const
 
 /** SQL of the records with the ids of a parameter, in its order. */
-const shown = (table: string, ids: string, fields: string): string => `(
+const shown = (table: SearchedTable, ids: string, fields: string): string => `(
   select coalesce(json_agg(json_build_object('id', t.id, ${fields}) order by o.at), '[]')
   from unnest(${ids}::bigint[]) with ordinality as o (id, at)
-  join ${table} t on t.company_id = $1 and t.id = o.id)`
+  join ${t[table]} t on t.company_id = $1 and t.id = o.id)`
 
 const RECORDS = {
   name: 'panel_search_records',
@@ -141,33 +143,24 @@ const RECORDS = {
  * Searches sales by number, external id, amount key of the fiscal document, Pix and NSU, items and persons by name and code, persons by document and phone;
  * a few results of each kind (PANEL-147). `present` is the read model of now: of payment proofs there is no past.
  */
-export async function searchAll(
-  pool: Queryable,
-  companyId: number,
-  typed: string,
-  present = pool,
-): Promise<SearchResults> {
+export async function searchAll(reader: Reader, typed: string, present = reader): Promise<SearchResults> {
   const { text, id, cents, code, phone } = parseSearchText(typed)
-  const proved = await findProved(present, companyId, text)
+  const proved = await findProved(present, text)
   const words = text.length < 2 ? [] : wordsOf(text)
-  const found = await pool.query<Record<keyof SearchResults, number[]>>(
-    withReadSet({
-      ...IDS,
-      values: [companyId, MAX_SEARCH_RESULTS, text, id, cents, code, words, sameBarcodes(text), phone, proved],
-      readSet: Object.fromEntries(Object.values(TABLES).map((table) => [table, 'columns'] as const)),
-    }),
-  )
+  const found = await reader.query<Record<keyof SearchResults, number[]>>({
+    ...IDS,
+    values: [MAX_SEARCH_RESULTS, text, id, cents, code, words, sameBarcodes(text), phone, proved],
+    readSet: Object.fromEntries(Object.values(TABLES).map((table) => [table, 'columns'] as const)),
+  })
   const { sales = [], items = [], customers = [], suppliers = [] } = found.rows[0] ?? {}
-  const { rows } = await pool.query<SearchResults>(
-    withReadSet({
-      ...RECORDS,
-      values: [companyId, sales, items, customers, suppliers],
-      readSet: { sales, catalog_items: items, customers, suppliers },
-    }),
-  )
+  const { rows } = await reader.query<SearchResults>({
+    ...RECORDS,
+    values: [sales, items, customers, suppliers],
+    readSet: { sales, catalog_items: items, customers, suppliers },
+  })
   const results = rows[0] as SearchResults
   const [debtors, creditors] = await Promise.all(
-    (['receivables', 'payables'] as const).map((side) => findDebtors(pool, side, companyId, text)),
+    (['receivables', 'payables'] as const).map((side) => findDebtors(reader, side, text)),
   )
   return {
     ...results,
@@ -177,26 +170,21 @@ export async function searchAll(
 }
 
 /** Sales with a Pix or an NSU, also those that are later than the moment of the search. */
-async function findProved(pool: Queryable, companyId: number, text: string): Promise<number[]> {
+async function findProved(reader: Reader, text: string): Promise<number[]> {
   if (text === '') return []
-  const { rows } = await pool.query<{ sale_ids: number[] }>({
+  const { rows } = await reader.query<{ sale_ids: number[] }>({
     name: 'panel_search_proofs',
-    text: 'select sale_ids from payment_proofs where company_id = $1 and key = any($2::text[])',
-    values: [companyId, [pixKey(text), nsuKey(text)]],
+    text: `select sale_ids from ${t.payment_proofs} where company_id = $1 and key = any($2::text[])`,
+    values: [[pixKey(text), nsuKey(text)]],
   })
   return rows.flatMap(({ sale_ids }) => sale_ids)
 }
 
 /** Deleted persons with open accounts whose name has all words of the text (PERSON-10). */
-async function findDebtors(
-  pool: Queryable,
-  side: BalanceSide,
-  companyId: number,
-  text: string,
-): Promise<FoundRecord[]> {
+async function findDebtors(reader: Reader, side: BalanceSide, text: string): Promise<FoundRecord[]> {
   const words = text.length < 2 ? [] : searchKey(text).split(' ')
   if (words.length === 0) return []
-  const debtors = await listDeletedDebtors(pool, side, companyId)
+  const debtors = await listDeletedDebtors(reader, side)
   return debtors.flatMap(({ id, name }) => {
     const key = name === null ? '' : searchKey(name)
     return words.every((word) => key.includes(word)) ? [{ id, text: name, detail: null }] : []

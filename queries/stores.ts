@@ -2,25 +2,23 @@ import { contextOf, openJson } from '#crypto/sealed-json.ts'
 import type { Vault } from '#crypto/vault.ts'
 import type { Queryable } from '#postgres/database.ts'
 import { type StoreObject, type StoreSecrets, storeSecrets } from '#projections/stores.ts'
+import type { Reader } from './reader.ts'
 import { getBy, type FoundRecords as RecordFound } from './records.ts'
+import { t } from './tables.ts'
 
 /** The online stores of a company, oldest first: the first `limit`, or all of them. There are few: no pages. */
-export async function listStores(
-  pool: Queryable,
-  companyId: number,
-  limit: number | null = null,
-): Promise<StoreObject[]> {
-  const { rows } = await pool.query<{ doc: StoreObject }>({
+export async function listStores(reader: Reader, limit: number | null = null): Promise<StoreObject[]> {
+  const { rows } = await reader.query<{ doc: StoreObject }>({
     name: 'list_stores',
-    text: 'select doc from stores where company_id = $1 order by id limit $2',
-    values: [companyId, limit],
+    text: `select doc from ${t.stores} where company_id = $1 order by id limit $2`,
+    values: [limit],
   })
   return rows.map(({ doc }) => doc)
 }
 
 /** One of them. */
-export const getStore = (pool: Queryable, companyId: number, id: number): Promise<RecordFound> =>
-  getBy(pool, { resource: 'stores', from: 'stores t', record: 't.doc' }, companyId, 'id', id)
+export const getStore = (reader: Reader, id: number): Promise<RecordFound> =>
+  getBy(reader, { resource: 'stores', from: `${t.stores} t`, record: 't.doc' }, 'id', id)
 
 /** Newest orders that are looked at for refusals. */
 const RECENT_ORDERS = 100
@@ -36,10 +34,10 @@ export interface UnpayableStore {
  * Enabled stores of a company that cannot be paid: without an access token, with a connection that the provider refused
  * to renew, or with latest attempts that it refused with `refusal`.
  */
-export async function unpayableStores(pool: Queryable, companyId: number, refusal: string): Promise<UnpayableStore[]> {
-  const { rows } = await pool.query<UnpayableStore>({
+export async function unpayableStores(reader: Reader, refusal: string): Promise<UnpayableStore[]> {
+  const { rows } = await reader.query<UnpayableStore>({
     name: 'unpayable_stores',
-    text: `with recent as (select store_id, doc from orders where company_id = $1 order by id desc limit $3),
+    text: `with recent as (select store_id, doc from ${t.orders} where company_id = $1 order by id desc limit $3),
            latest as (
              select distinct on (store_id) store_id, payment->>'refusal' as refusal
              from recent, json_array_elements(doc->'payments') payment
@@ -49,10 +47,10 @@ export async function unpayableStores(pool: Queryable, companyId: number, refusa
                when s.doc#>>'{connection,refusal}' is not null then 'connection_refused'
                when not (s.doc->>'has_access_token')::boolean then 'no_token'
                when starts_with(latest.refusal, $2) then 'misconfigured' end as problem
-             from stores s join companies c on c.company_id = s.company_id left join latest on latest.store_id = s.id
+             from ${t.stores} s join ${t.companies} c on c.company_id = s.company_id left join latest on latest.store_id = s.id
              where s.company_id = $1 and s.enabled and not c.is_test)
            select id, alias, problem from judged where problem is not null order by id`,
-    values: [companyId, refusal, RECENT_ORDERS],
+    values: [refusal, RECENT_ORDERS],
   })
   return rows
 }

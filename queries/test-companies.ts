@@ -1,5 +1,6 @@
-import type { Queryable } from '#postgres/database.ts'
 import { type CompanyObject, companysTimeSql, testCompany } from '#projections/companies.ts'
+import type { Reader } from './reader.ts'
+import { t } from './tables.ts'
 
 interface TestCompanyRow {
   readonly doc: CompanyObject
@@ -14,17 +15,16 @@ const GET_TEST_COMPANY = {
   name: 'get_test_company',
   text: `select c.doc, c.timezone, c.erased_at, c.is_test, l.revision,
                 date_trunc('milliseconds', ${companysTimeSql('clock_timestamp()')}) as now
-         from companies c join ledgers l on l.company_id = c.company_id where c.company_id = $1`,
+         from ${t.companies} c join ${t.ledgers} l on l.company_id = c.company_id where c.company_id = $1`,
 }
 
 /** JSON text of a test company with its clock; null for a real company. */
 export async function getTestCompany(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
 ): Promise<{ readonly record: string | null; readonly revision: number }> {
-  const { rows } = await pool.query<TestCompanyRow>({ ...GET_TEST_COMPANY, values: [companyId] })
+  const { rows } = await reader.query<TestCompanyRow>({ ...GET_TEST_COMPANY })
   const [row] = rows
-  if (!row) throw new Error(`company ${companyId} is not registered`)
+  if (!row) throw new Error(`company ${reader.companyId} is not registered`)
   return { record: row.is_test ? JSON.stringify(testCompany(row, row.now)) : null, revision: row.revision }
 }
 
@@ -39,12 +39,11 @@ export interface TestCompanyState {
   readonly erased_at: string | null
 }
 
-export async function getTestCompanyState(pool: Queryable, companyId: number): Promise<TestCompanyState | null> {
-  const { rows } = await pool.query<TestCompanyState>({
+export async function getTestCompanyState(reader: Reader): Promise<TestCompanyState | null> {
+  const { rows } = await reader.query<TestCompanyState>({
     name: 'get_test_standing',
     text: `select c.is_test, c.twin_id, ${companysTimeSql('clock_timestamp()')} as now, c.clock_ahead_ms, c.erased_at
-           from companies c where c.company_id = $1`,
-    values: [companyId],
+           from ${t.companies} c where c.company_id = $1`,
   })
   return rows[0] ?? null
 }

@@ -1,14 +1,15 @@
 import { inZone } from '#domain/instant.ts'
 import type { LimitedPermission } from '#domain/permissions.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import type { Queryable } from '#postgres/database.ts'
 import type { UserObject } from '#projections/users.ts'
+import type { Reader } from './reader.ts'
 import { type FoundRecords, getBy, type Listing, listInOrder, ORDER_BY_ID, type Page, type Paging } from './records.ts'
+import { t } from './tables.ts'
 
 /** Users as the panel shows them: {id, name, email, role, status, created_at, updated_at}, inactive ones included. */
 const userListing: Listing<object> = {
   resource: 'users',
-  from: 'users t',
+  from: `${t.users} t`,
   record: 't.doc',
   filters: {},
   present(record, timezone) {
@@ -17,27 +18,27 @@ const userListing: Listing<object> = {
   },
 }
 
-export function listUsers(pool: Queryable, companyId: number, query: Paging): Promise<Page | Refusal> {
-  return listInOrder(pool, userListing, ORDER_BY_ID, companyId, query)
+export function listUsers(reader: Reader, query: Paging): Promise<Page | Refusal> {
+  return listInOrder(reader, userListing, ORDER_BY_ID, query)
 }
 
-export function getUser(pool: Queryable, companyId: number, id: number): Promise<FoundRecords> {
-  return getBy(pool, userListing, companyId, 'id', id)
+export function getUser(reader: Reader, id: number): Promise<FoundRecords> {
+  return getBy(reader, userListing, 'id', id)
 }
 
 /** Cents that a user gave under a limited permission on a day. */
 export async function getUsedOn(
-  pool: Queryable,
-  { companyId, userId }: { readonly companyId: number; readonly userId: number },
+  reader: Reader,
+  userId: number,
   permission: LimitedPermission,
   day: string,
 ): Promise<number> {
-  const { rows } = await pool.query<{ cents: number }>({
+  const { rows } = await reader.query<{ cents: number }>({
     name: 'limit_used',
     text: `select coalesce(sum((use ->> $3)::bigint), 0)::bigint as cents
-      from limit_uses, json_array_elements(days) use
+      from ${t.limit_uses}, json_array_elements(days) use
       where company_id = $1 and user_id = $2 and use ->> 'day' = $4`,
-    values: [companyId, userId, permission, day],
+    values: [userId, permission, day],
   })
   return rows[0]?.cents ?? 0
 }

@@ -1,6 +1,7 @@
 import { groupBy } from '#lib/group-by.ts'
-import type { Queryable } from '#postgres/database.ts'
+import type { Reader } from './reader.ts'
 import { type FoundRecords, localTime } from './records.ts'
+import { t } from './tables.ts'
 
 /** A failed attempt. */
 interface FailedAttempt {
@@ -97,26 +98,22 @@ const OUTAGE = 'case when w.enabled and h.outage_since >= w.watched_since then h
 const READ_HEALTH = {
   name: 'read_webhook_health',
   text: `select w.id as webhook_id, ${OUTAGE} as outage_since, c.timezone, l.revision, s.*
-         from ledgers l
-         join companies c on c.company_id = l.company_id
-         join webhooks w on w.company_id = l.company_id and w.deleted_at is null and ($2::bigint is null or w.id = $2)
-         left join webhook_health h on h.company_id = w.company_id and h.webhook_id = w.id
+         from ${t.ledgers} l
+         join ${t.companies} c on c.company_id = l.company_id
+         join ${t.webhooks} w on w.company_id = l.company_id and w.deleted_at is null and ($2::bigint is null or w.id = $2)
+         left join ${t.webhook_health} h on h.company_id = w.company_id and h.webhook_id = w.id
          left join lateral (
            select hour > now() - make_interval(hours => ${HOURS_OF_DAY}) as is_today, bucket, sum(attempts)::int as attempts, sum(failures)::int as failures,
              (array_agg(last_failure order by last_failure ->> 'at' desc) filter (where last_failure is not null))[1] as last_failure
-           from webhook_hours s
+           from ${t.webhook_hours} s
            where s.company_id = w.company_id and s.webhook_id = w.id and s.hour > now() - make_interval(hours => ${HOURS_OF_WEEK})
            group by 1, 2) as s on true
          where l.company_id = $1 order by w.id`,
 }
 
 /** Health of a company's endpoints by id, or of one if `webhookId` is given. */
-async function readHealth(
-  pool: Queryable,
-  companyId: number,
-  webhookId: number | null,
-): Promise<Map<number, HealthRow[]>> {
-  const { rows } = await pool.query<HealthRow>({ ...READ_HEALTH, values: [companyId, webhookId] })
+async function readHealth(reader: Reader, webhookId: number | null): Promise<Map<number, HealthRow[]>> {
+  const { rows } = await reader.query<HealthRow>({ ...READ_HEALTH, values: [webhookId] })
   return groupBy(rows, ({ webhook_id }) => webhook_id)
 }
 
@@ -136,15 +133,15 @@ function healthOf(webhook_id: number, rows: readonly HealthRow[]): HealthObject 
 }
 
 /** Health of an endpoint; no record if it does not exist or is another company's. */
-export async function getHealth(pool: Queryable, companyId: number, webhookId: number): Promise<FoundRecords> {
-  const rows = (await readHealth(pool, companyId, webhookId)).get(webhookId)
+export async function getHealth(reader: Reader, webhookId: number): Promise<FoundRecords> {
+  const rows = (await readHealth(reader, webhookId)).get(webhookId)
   if (!rows) return { record: null, revision: 0 }
   return { record: JSON.stringify(healthOf(webhookId, rows)), revision: rows[0]?.revision ?? 0 }
 }
 
 /** Health of all endpoints of a company, by id. */
-export async function listHealth(pool: Queryable, companyId: number): Promise<ReadonlyMap<number, HealthObject>> {
-  const found = await readHealth(pool, companyId, null)
+export async function listHealth(reader: Reader): Promise<ReadonlyMap<number, HealthObject>> {
+  const found = await readHealth(reader, null)
   return new Map([...found].map(([id, rows]) => [id, healthOf(id, rows)]))
 }
 
@@ -157,14 +154,13 @@ export interface FailingEndpoint {
 }
 
 /** Enabled endpoints that have failed for some minutes, longest first (HOOK-74). */
-export async function failingEndpoints(pool: Queryable, companyId: number): Promise<FailingEndpoint[]> {
-  const { rows } = await pool.query<FailingEndpoint>({
+export async function failingEndpoints(reader: Reader): Promise<FailingEndpoint[]> {
+  const { rows } = await reader.query<FailingEndpoint>({
     name: 'failing_endpoints',
     text: `select w.id as webhook_id, w.url, h.outage_since
-           from webhooks w join webhook_health h on h.company_id = w.company_id and h.webhook_id = w.id
+           from ${t.webhooks} w join ${t.webhook_health} h on h.company_id = w.company_id and h.webhook_id = w.id
            where w.company_id = $1 and w.deleted_at is null and w.enabled and h.outage_since >= w.watched_since
            order by h.outage_since, w.id`,
-    values: [companyId],
   })
   return rows
 }

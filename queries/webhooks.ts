@@ -1,8 +1,8 @@
 import type { Refusal } from '#domain/refusal.ts'
 import type { WebhookEvent } from '#events/webhooks.ts'
-import type { Queryable } from '#postgres/database.ts'
 import { type WebhookHealth, type WebhookObject, type WebhookRow, webhookState } from '#projections/webhooks.ts'
 import type { ListOrder } from './list-statement.ts'
+import type { Reader } from './reader.ts'
 import {
   type FoundRecords,
   getBy,
@@ -15,6 +15,7 @@ import {
   type Page,
   type Paging,
 } from './records.ts'
+import { t } from './tables.ts'
 
 type Stored = Pick<WebhookRow, 'enabled' | 'watched_since' | 'api_key_id'> & {
   doc: WebhookObject
@@ -30,9 +31,9 @@ const utc = (printed: string | null): string | null => (printed === null ? null 
 const webhookListing: Listing<object> = {
   resource: 'webhooks',
   outlastsReset: true,
-  from: `webhooks t join companies c on c.company_id = t.company_id
-         left join api_keys k on k.company_id = t.company_id and k.id = t.api_key_id
-         left join webhook_health h on h.company_id = t.company_id and h.webhook_id = t.id`,
+  from: `${t.webhooks} t join ${t.companies} c on c.company_id = t.company_id
+         left join ${t.api_keys} k on k.company_id = t.company_id and k.id = t.api_key_id
+         left join ${t.webhook_health} h on h.company_id = t.company_id and h.webhook_id = t.id`,
   record: `json_build_object('doc', t.doc, 'enabled', t.enabled, 'watched_since', t.watched_since, 'api_key_id', t.api_key_id,
              'plan', c.plan, 'now', clock_timestamp(), 'key', json_build_object('revoked_at', k.revoked_at, 'expires_at', k.expires_at), 'health',
              json_build_object('last_success_at', h.last_success_at, 'failing_since', h.failing_since,
@@ -56,11 +57,10 @@ const webhookListing: Listing<object> = {
   },
 }
 
-export const listWebhooks = (pool: Queryable, companyId: number, query: ListPaging): Promise<Page | Refusal> =>
-  list(pool, webhookListing, companyId, query)
+export const listWebhooks = (reader: Reader, query: ListPaging): Promise<Page | Refusal> =>
+  list(reader, webhookListing, query)
 
-export const getWebhook = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
-  getBy(pool, webhookListing, companyId, 'id', id)
+export const getWebhook = (reader: Reader, id: number): Promise<FoundRecords> => getBy(reader, webhookListing, 'id', id)
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const
 
@@ -116,7 +116,7 @@ interface DeliveryFilters {
 
 const deliveryListing: Listing<DeliveryFilters & { webhook: number }> = {
   resource: 'webhook_deliveries',
-  from: 'webhook_deliveries t',
+  from: `${t.webhook_deliveries} t`,
   record: DELIVERY_JSON,
   filters: {
     webhook: (id) => `t.webhook_id = ${id}::bigint`,
@@ -131,35 +131,29 @@ const NEWEST_FIRST: ListOrder = { name: 'newest', columns: [{ name: 'id', type: 
 
 /** Deliveries of an endpoint in the last 30 days, newest first. */
 export function listDeliveries(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   webhook: number,
   query: Paging & DeliveryFilters,
 ): Promise<Page | Refusal> {
-  return listInOrder(pool, deliveryListing, NEWEST_FIRST, companyId, { ...query, webhook })
+  return listInOrder(reader, deliveryListing, NEWEST_FIRST, { ...query, webhook })
 }
 
-export function getDelivery(pool: Queryable, companyId: number, webhookId: number, id: string): Promise<FoundRecords> {
-  const record = `select ${DELIVERY_JSON} from webhook_deliveries t
-    join webhooks w on w.company_id = t.company_id and w.id = t.webhook_id and w.deleted_at is null
+export function getDelivery(reader: Reader, webhookId: number, id: string): Promise<FoundRecords> {
+  const record = `select ${DELIVERY_JSON} from ${t.webhook_deliveries} t
+    join ${t.webhooks} w on w.company_id = t.company_id and w.id = t.webhook_id and w.deleted_at is null
     where t.company_id = $1 and t.webhook_id = $2 and t.id = $3`
-  const values = [companyId, webhookId, id]
-  return getPresented(pool, { name: 'get_webhook_delivery', record, values }, presentDelivery)
+  const values = [webhookId, id]
+  return getPresented(reader, { name: 'get_webhook_delivery', record, values }, presentDelivery)
 }
 
 /** The signed body of a delivery; null once it was purged. */
-export async function getMessage(
-  pool: Queryable,
-  companyId: number,
-  webhookId: number,
-  deliveryId: string,
-): Promise<string | null> {
-  const { rows } = await pool.query<{ body: string }>({
+export async function getMessage(reader: Reader, webhookId: number, deliveryId: string): Promise<string | null> {
+  const { rows } = await reader.query<{ body: string }>({
     name: 'get_webhook_message',
     text: `select m.body
-           from webhook_deliveries d join webhook_messages m on m.company_id = d.company_id and m.id = d.message_id
+           from ${t.webhook_deliveries} d join ${t.webhook_messages} m on m.company_id = d.company_id and m.id = d.message_id
            where d.company_id = $1 and d.webhook_id = $2 and d.id = $3`,
-    values: [companyId, webhookId, deliveryId],
+    values: [webhookId, deliveryId],
   })
   return rows[0]?.body ?? null
 }
@@ -193,11 +187,11 @@ export function presentReplay(record: unknown, timezone: string): ReplayObject {
 }
 
 /** The last replay of an endpoint; no record if there was none. */
-export function getReplay(pool: Queryable, companyId: number, webhookId: number): Promise<FoundRecords> {
-  const record = `select ${REPLAY_JSON} from webhook_replays t
-    join webhooks w on w.company_id = t.company_id and w.id = t.webhook_id and w.deleted_at is null
+export function getReplay(reader: Reader, webhookId: number): Promise<FoundRecords> {
+  const record = `select ${REPLAY_JSON} from ${t.webhook_replays} t
+    join ${t.webhooks} w on w.company_id = t.company_id and w.id = t.webhook_id and w.deleted_at is null
     where t.company_id = $1 and t.webhook_id = $2`
-  return getPresented(pool, { name: 'get_webhook_replay', record, values: [companyId, webhookId] }, presentReplay)
+  return getPresented(reader, { name: 'get_webhook_replay', record, values: [webhookId] }, presentReplay)
 }
 
 /** A notification about an endpoint; `reason` if it was switched off. */
@@ -211,13 +205,13 @@ const SHOWN_DAYS = 30
 const SHOWN = 20
 
 /** Notifications of the last 30 days, newest first. */
-export async function listWebhookNotifications(pool: Queryable, companyId: number): Promise<ListedNotification[]> {
-  const { rows } = await pool.query<ListedNotification>({
+export async function listWebhookNotifications(reader: Reader): Promise<ListedNotification[]> {
+  const { rows } = await reader.query<ListedNotification>({
     name: 'list_notices',
-    text: `select kind, data, created_at from notices
+    text: `select kind, data, created_at from ${t.notices}
            where company_id = $1 and created_at > now() - make_interval(days => $2)
            order by created_at desc limit $3`,
-    values: [companyId, SHOWN_DAYS, SHOWN],
+    values: [SHOWN_DAYS, SHOWN],
   })
   return rows
 }

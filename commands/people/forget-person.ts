@@ -9,6 +9,7 @@ import { accept, command, type Decision, type DecisionContext } from '#ledger/co
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
+import { plainSql } from '#postgres/table-marks.ts'
 import { ownCompany, timezoneOf } from '#projections/companies.ts'
 import { erasureRef } from '#projections/erasures.ts'
 import { orderById } from '#projections/orders.ts'
@@ -64,7 +65,8 @@ const needs = ({ kind, id }: PersonRetention) => [ownCompany, REFS[kind](id), er
 /** Finds what still needs the person: documents authorized within the retention period, and open records. */
 const lookup = (rows: Rows, { kind, id, retention_years }: PersonRetention, now: string) => {
   const zone = timezoneOf(rows)
-  return { ...holdingStatement(kind), values: [id, documentsSince(retention_years, dateInZone(now, zone), zone)] }
+  const { name, text } = holdingStatement(kind)
+  return { name, text: plainSql(text), values: [id, documentsSince(retention_years, dateInZone(now, zone), zone)] }
 }
 
 /**

@@ -1,5 +1,6 @@
 import { addYears, dateInZone, startOfDay } from '#domain/instant.ts'
 import type { PersonKind } from '#domain/personal-data.ts'
+import { markTable } from '#postgres/table-marks.ts'
 import { IS_OPEN } from '#projections/finance.ts'
 
 export const NEEDS = ['sale', 'receivable', 'payable', 'order', 'store_credit'] as const
@@ -57,19 +58,19 @@ interface Source {
 
 const sales: Source = {
   kind: 'sale',
-  from: `sales where company_id = $1 and customer_id = $2 and documented_at >= $3`,
+  from: `${markTable('sales')} where company_id = $1 and customer_id = $2 and documented_at >= $3`,
   since: 'documented_at',
   order: 'documented_at desc',
 }
 const accounts = (kind: 'receivable' | 'payable'): Source => ({
   kind,
-  from: `${kind}s where company_id = $1 and party_id = $2 and ${IS_OPEN}`,
+  from: `${markTable(`${kind}s`)} where company_id = $1 and party_id = $2 and ${IS_OPEN}`,
   since: 'null',
   order: 'id',
 })
 const orders = (column: 'customer_id' | 'id'): Source => ({
   kind: 'order',
-  from: `orders where company_id = $1 and ${column} = $2 and status = 'pending'`,
+  from: `${markTable('orders')} where company_id = $1 and ${column} = $2 and status = 'pending'`,
   since: 'null',
   order: 'id',
 })
@@ -77,7 +78,7 @@ const orders = (column: 'customer_id' | 'id'): Source => ({
 /** Store credit that the customer may still spend, or spent beyond the balance; its id is the customer's. */
 const storeCredit: Source = {
   kind: 'store_credit',
-  from: 'customer_credits where company_id = $1 and id = $2 and balance <> 0',
+  from: `${markTable('customer_credits')} where company_id = $1 and id = $2 and balance <> 0`,
   since: 'null',
   order: 'id',
 }
@@ -94,10 +95,10 @@ const needsOf = ({ kind, from, since, order }: Source): string =>
 
 const countOf = ({ from }: Source): string => `(select count(*) from ${from})`
 
-const FINISHED = `select id from orders
+const FINISHED = `select id from ${markTable('orders')}
   where company_id = $1 and customer_id = $2 and status <> 'pending' and doc->>'forgotten_at' is null order by id`
 
-/** Statement that returns one `Holding` of the person of this kind ($2), counting documents since $3 (UTC). */
+/** Statement of a reader that returns one `Holding` of the person of this kind ($2), counting documents since $3 (UTC). */
 export function holdingStatement(kind: PersonKind): { name: string; text: string } {
   const sources = SOURCES[kind]
   const needs = sources.length > 0 ? sources.map(needsOf).join(' union all ') : 'select null, null, null where false'

@@ -14,6 +14,7 @@ import { runAsSystem } from '#ledger/write/run.ts'
 import { writeFileAtomically } from '#lib/files.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import type { UserObject } from '#projections/users.ts'
+import { fullReader } from '#queries/reader.ts'
 import { findStore, listStores } from '#queries/stores.ts'
 import type { Core } from '#service/core.ts'
 import type { DemoCompany } from './companies.ts'
@@ -172,7 +173,7 @@ async function ensureStore(core: Core, companyId: number, wanted: DemoCompany['s
 
 /** The company's first sandbox store with a secret. Production stores are never shown. */
 async function knownStore({ pool, vault }: Core, companyId: number): Promise<DemoAccess['store']> {
-  for (const { alias, sandbox } of await listStores(pool, companyId)) {
+  for (const { alias, sandbox } of await listStores(fullReader(pool, companyId))) {
     const store = sandbox ? await findStore(pool, vault, alias) : null
     if (store?.notificationSecret) return { alias, notification_secret: store.notificationSecret }
   }

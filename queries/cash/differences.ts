@@ -1,8 +1,9 @@
 import { toBigCents } from '#domain/money.ts'
-import type { Queryable } from '#postgres/database.ts'
 import type { CashSessionState } from '#projections/cash-sessions.ts'
 import { type CashTakings, TAKINGS } from '#projections/cash-takings.ts'
 import { cashByWay } from '#projections/expected-cash.ts'
+import type { Reader } from '../reader.ts'
+import { t } from '../tables.ts'
 import { IS_LATE } from './sessions.ts'
 
 /** Differences up to this are not shown on the start page, in cents. */
@@ -28,7 +29,7 @@ export interface CashDifference {
  */
 const CANDIDATES = `
   select t.doc as state, ${TAKINGS} as takings
-  from cash_sessions t
+  from ${t.cash_sessions} t
   where t.company_id = $1 and t.closed_recorded_at is not null and t.closed_recorded_at >= $2::timestamptz
     and t.difference_cents is not null and (t.difference_cents > $3::bigint or ${IS_LATE})
   order by t.closed_recorded_at desc
@@ -40,15 +41,11 @@ const size = (amount: string): bigint => {
 }
 
 /** Sessions closed since an instant (UTC) with a difference beyond the tolerance, as of now. */
-export async function findCashDifferences(
-  pool: Queryable,
-  companyId: number,
-  since: string,
-): Promise<CashDifference[]> {
-  const { rows } = await pool.query<{ readonly state: CashSessionState; readonly takings: CashTakings }>({
+export async function findCashDifferences(reader: Reader, since: string): Promise<CashDifference[]> {
+  const { rows } = await reader.query<{ readonly state: CashSessionState; readonly takings: CashTakings }>({
     name: 'cash_differences',
     text: CANDIDATES,
-    values: [companyId, since, CASH_TOLERANCE_CENTS],
+    values: [since, CASH_TOLERANCE_CENTS],
   })
   const differing = rows.flatMap(({ state, takings }) => {
     const differences = cashByWay(state, takings).flatMap(({ difference }) => difference ?? [])

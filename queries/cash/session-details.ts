@@ -1,6 +1,7 @@
-import type { Queryable } from '#postgres/database.ts'
 import type { CashMovement, CashMovementRow } from '#projections/cash-sessions.ts'
+import type { Reader } from '../reader.ts'
 import { moneySum } from '../sums.ts'
+import { t } from '../tables.ts'
 
 /** Rows of each kind on a page; a session has fewer. */
 export const MAX_SHOWN_OF_SESSION = 100
@@ -48,17 +49,17 @@ const saleOf = (
   isRefund: boolean,
 ): string => `select s.id, s.sold_at as at, ${moneySum('s.total_cents')} as total, s.status,
         ${WAYS} as ways, ${isRefund} as is_refund
-      from sales s`
+      from ${t.sales} s`
 
 /** The same of receipts that left the drawer again; their accounts are those of the session's movements. */
 const REVERSED = `select (p.doc ->> 'reversed_at')::timestamptz, (p.doc ->> 'id')::bigint, null, '[]'::json,
         'reversed', '-' || (p.doc ->> 'received'), p.doc ->> 'reversal_reason', to_json(a.id)
-      from receivables a
+      from ${t.receivables} a
       cross join lateral json_array_elements(a.doc -> 'payments') p (doc)
-      left join cash_sessions t on t.company_id = a.company_id and t.session_id = $2
+      left join ${t.cash_sessions} t on t.company_id = a.company_id and t.session_id = $2
       where a.company_id = $1 and p.doc ->> 'cash_session_id' = $2
         and (p.doc ->> 'reversed_at')::timestamptz <= coalesce(t.closed_recorded_at, 'infinity')
-        and a.id in (select (m.doc ->> 'receivable_id')::bigint from cash_movements m
+        and a.id in (select (m.doc ->> 'receivable_id')::bigint from ${t.cash_movements} m
           where m.company_id = $1 and m.session_id = $2 and m.doc ->> 'kind' = 'received')`
 
 /** $1 company, $2 the till's name of the session. */
@@ -67,7 +68,7 @@ const DETAILS = `
     (select coalesce(json_agg(m order by m.at, m.revision), '[]') from (
       select m.at, m.revision, m.actor, m.warnings, m.doc ->> 'kind' as kind, m.doc ->> 'amount' as amount,
         m.doc ->> 'reason' as reason, m.doc -> 'receivable_id' as receivable_id
-      from cash_movements m join cash_sessions t on t.company_id = m.company_id and t.id = m.cash_session_id
+      from ${t.cash_movements} m join ${t.cash_sessions} t on t.company_id = m.company_id and t.id = m.cash_session_id
       where m.company_id = $1 and m.session_id = $2 and (t.owner is null or m.actor = 'user/' || t.owner)
       union all
       ${REVERSED}
@@ -80,15 +81,11 @@ const DETAILS = `
       order by s.at desc, s.id desc limit ${MAX_SHOWN_OF_SESSION}) s) as sales,
     (select coalesce(json_agg(r order by r.at, r.id), '[]') from (
       select r.id, r.sale_id, r.returned_at as at, ${moneySum('r.total_cents')} as total
-      from returns r where r.company_id = $1 and r.cash_session_id = $2 and not r.is_in_drawer
+      from ${t.returns} r where r.company_id = $1 and r.cash_session_id = $2 and not r.is_in_drawer
       order by r.returned_at, r.id limit ${MAX_SHOWN_OF_SESSION}) r) as returns`
 
-export async function getCashSessionDetails(
-  pool: Queryable,
-  companyId: number,
-  sessionId: string,
-): Promise<CashSessionDetails> {
-  const values = [companyId, sessionId]
-  const { rows } = await pool.query<CashSessionDetails>({ name: 'cash_session_details', text: DETAILS, values })
+export async function getCashSessionDetails(reader: Reader, sessionId: string): Promise<CashSessionDetails> {
+  const values = [sessionId]
+  const { rows } = await reader.query<CashSessionDetails>({ name: 'cash_session_details', text: DETAILS, values })
   return rows[0] as CashSessionDetails
 }

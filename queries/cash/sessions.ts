@@ -1,9 +1,9 @@
 import type { Refusal } from '#domain/refusal.ts'
 import { toText } from '#lib/bytes.ts'
-import type { Queryable } from '#postgres/database.ts'
 import { type CashSessionObject, type CashSessionState, cashSessionObject } from '#projections/cash-sessions.ts'
 import { type CashTakings, TAKINGS } from '#projections/cash-takings.ts'
 import type { ListOrder } from '../list-statement.ts'
+import type { Reader } from '../reader.ts'
 import {
   type FoundRecords,
   getBy,
@@ -15,27 +15,28 @@ import {
   type Page,
   type Paging,
 } from '../records.ts'
+import { t } from '../tables.ts'
 
 /** SQL of the last change of a session with its sales, and whether any came after its closing. */
 const CHANGES = `cross join lateral (
     select greatest(t.changed_at, max(c.changed_at)) as changed_at, greatest(t.revision, max(c.revision)) as revision
     from (
-      select s.changed_at, s.revision from sales s where s.company_id = t.company_id and s.cash_session_id = t.session_id
+      select s.changed_at, s.revision from ${t.sales} s where s.company_id = t.company_id and s.cash_session_id = t.session_id
       union all
-      select s.changed_at, s.revision from sales s where s.company_id = t.company_id and s.cancel_session_id = t.session_id
+      select s.changed_at, s.revision from ${t.sales} s where s.company_id = t.company_id and s.cancel_session_id = t.session_id
       union all
-      select r.changed_at, r.revision from returns r where r.company_id = t.company_id and r.cash_session_id = t.session_id
+      select r.changed_at, r.revision from ${t.returns} r where r.company_id = t.company_id and r.cash_session_id = t.session_id
     ) c) m`
 
 /** Whether a movement, sale, cancellation or return was recorded after the closing. */
 export const IS_LATE = `(t.has_late_movement or t.closed_revision is not null and (
-    exists (select from sales s join offline_sales o on o.company_id = s.company_id and o.sale_id = s.id
+    exists (select from ${t.sales} s join ${t.offline_sales} o on o.company_id = s.company_id and o.sale_id = s.id
       where s.company_id = t.company_id and s.cash_session_id = t.session_id and s.changed_at >= t.closed_recorded_at
         and o.revision > t.closed_revision)
-    or exists (select from sales s
+    or exists (select from ${t.sales} s
       where s.company_id = t.company_id and s.cancel_session_id = t.session_id
         and (s.doc ->> 'cancelled_at')::timestamptz > t.closed_recorded_at)
-    or exists (select from returns r
+    or exists (select from ${t.returns} r
       where r.company_id = t.company_id and r.cash_session_id = t.session_id
         and (r.doc ->> 'created_at')::timestamptz > t.closed_recorded_at)))`
 
@@ -73,7 +74,7 @@ const BY_CHANGE: ListOrder = {
 
 const listing: Listing<CashSessionFilters> = {
   resource: 'cash_sessions',
-  from: `cash_sessions t ${CHANGES}`,
+  from: `${t.cash_sessions} t ${CHANGES}`,
   record: `json_build_object('state', t.doc, 'takings', ${TAKINGS}, 'changed_after_close', ${IS_LATE},
     'updated_at', m.changed_at)`,
   byChange: BY_CHANGE,
@@ -89,46 +90,33 @@ const listing: Listing<CashSessionFilters> = {
 }
 
 /** Sessions; with `updated_since` those with a changed sale too. */
-export const listCashSessions = (
-  pool: Queryable,
-  companyId: number,
-  query: ListPaging & CashSessionFilters,
-): Promise<Page | Refusal> => list(pool, listing, companyId, query)
+export const listCashSessions = (reader: Reader, query: ListPaging & CashSessionFilters): Promise<Page | Refusal> =>
+  list(reader, listing, query)
 
-export const getCashSession = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
-  getBy(pool, listing, companyId, 'id', id)
+export const getCashSession = (reader: Reader, id: number): Promise<FoundRecords> => getBy(reader, listing, 'id', id)
 
 /** Open sessions that a form offers; shops have fewer. */
 const MAX_OFFERED = 50
 
 /** Names of the open sessions, the latest first. */
-export async function listOpenSessionNames(pool: Queryable, companyId: number): Promise<string[]> {
-  const { rows } = await pool.query<{ session_id: string }>({
+export async function listOpenSessionNames(reader: Reader): Promise<string[]> {
+  const { rows } = await reader.query<{ session_id: string }>({
     name: 'open_session_names',
-    text: `select session_id from cash_sessions where company_id = $1 and closed_at is null order by id desc limit ${MAX_OFFERED}`,
-    values: [companyId],
+    text: `select session_id from ${t.cash_sessions} where company_id = $1 and closed_at is null order by id desc limit ${MAX_OFFERED}`,
   })
   return rows.map(({ session_id }) => session_id)
 }
 
 /** Sessions for people, newest first. */
-export const listLatestCashSessions = (
-  pool: Queryable,
-  companyId: number,
-  query: Paging & CashSessionFilters,
-): Promise<Page | Refusal> => listInOrder(pool, listing, NEWEST_FIRST, companyId, query)
+export const listLatestCashSessions = (reader: Reader, query: Paging & CashSessionFilters): Promise<Page | Refusal> =>
+  listInOrder(reader, listing, NEWEST_FIRST, query)
 
 /** Bound of the sessions of a day; shops have fewer. */
 const MAX_OF_DAY = 100
 
 /** Sessions that were open in a day, which its start and end (UTC) bound, the first opened first. */
-export async function cashSessionsOfDay(
-  pool: Queryable,
-  companyId: number,
-  from: string,
-  to: string,
-): Promise<CashSessionObject[]> {
-  const page = await listInOrder(pool, listing, NEWEST_FIRST, companyId, {
+export async function cashSessionsOfDay(reader: Reader, from: string, to: string): Promise<CashSessionObject[]> {
+  const page = await listInOrder(reader, listing, NEWEST_FIRST, {
     limit: MAX_OF_DAY,
     ended_after: from,
     begun_before: to,

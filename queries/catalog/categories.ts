@@ -1,5 +1,5 @@
 import type { Refusal } from '#domain/refusal.ts'
-import type { Queryable } from '#postgres/database.ts'
+import type { Reader } from '../reader.ts'
 import {
   containing,
   type DeletedPaging,
@@ -15,6 +15,7 @@ import {
   type Page,
   type Paging,
 } from '../records.ts'
+import { t } from '../tables.ts'
 
 export interface CategoryFilters {
   /** Substring of the name. */
@@ -24,7 +25,7 @@ export interface CategoryFilters {
 
 const categoryListing: Listing<CategoryFilters> = {
   resource: 'categories',
-  from: 'categories t',
+  from: `${t.categories} t`,
   record: 't.doc',
   where: 't.deleted_at is null',
   filters: {
@@ -33,40 +34,24 @@ const categoryListing: Listing<CategoryFilters> = {
   },
 }
 
-export function listCategories(
-  pool: Queryable,
-  companyId: number,
-  query: ListPaging & CategoryFilters,
-): Promise<Page | Refusal> {
-  return list(pool, categoryListing, companyId, { ...query, name: containing(query.name) })
+export function listCategories(reader: Reader, query: ListPaging & CategoryFilters): Promise<Page | Refusal> {
+  return list(reader, categoryListing, { ...query, name: containing(query.name) })
 }
 
-export function listDeletedCategories(
-  pool: Queryable,
-  companyId: number,
-  query: DeletedPaging,
-): Promise<Page | Refusal> {
-  return listDeleted(pool, 'categories', companyId, query)
+export function listDeletedCategories(reader: Reader, query: DeletedPaging): Promise<Page | Refusal> {
+  return listDeleted(reader, 'categories', query)
 }
 
 /** Ordered by name, for people. */
-export function listCategoriesByName(
-  pool: Queryable,
-  companyId: number,
-  query: Paging & CategoryFilters,
-): Promise<Page | Refusal> {
-  return listInOrder(pool, categoryListing, ORDER_BY_NAME, companyId, { ...query, name: containing(query.name) })
+export function listCategoriesByName(reader: Reader, query: Paging & CategoryFilters): Promise<Page | Refusal> {
+  return listInOrder(reader, categoryListing, ORDER_BY_NAME, { ...query, name: containing(query.name) })
 }
 
-export const getCategory = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
-  getBy(pool, categoryListing, companyId, 'id', id)
+export const getCategory = (reader: Reader, id: number): Promise<FoundRecords> =>
+  getBy(reader, categoryListing, 'id', id)
 
 /** A category, deleted ones included. */
-export const getAnyCategory = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
-  getAny(pool, categoryListing, companyId, id)
+export const getAnyCategory = (reader: Reader, id: number): Promise<FoundRecords> => getAny(reader, categoryListing, id)
 
-export const getCategoryByExternalId = (
-  pool: Queryable,
-  companyId: number,
-  externalId: string,
-): Promise<FoundRecords> => getBy(pool, categoryListing, companyId, 'external_id', externalId)
+export const getCategoryByExternalId = (reader: Reader, externalId: string): Promise<FoundRecords> =>
+  getBy(reader, categoryListing, 'external_id', externalId)

@@ -1,8 +1,8 @@
 import type { Refusal } from '#domain/refusal.ts'
-import type { Queryable } from '#postgres/database.ts'
 import type { InventoryStatus } from '#projections/inventories.ts'
 import { COUNTED } from '#projections/stock-at-count.ts'
 import type { ListOrder } from '../list-statement.ts'
+import type { Reader } from '../reader.ts'
 import {
   type FoundRecords,
   getBy,
@@ -17,6 +17,7 @@ import {
   type Paging,
 } from '../records.ts'
 import { moneySum } from '../sums.ts'
+import { t } from '../tables.ts'
 
 interface InventoryFilters {
   readonly status?: InventoryStatus | undefined
@@ -24,26 +25,20 @@ interface InventoryFilters {
 
 const inventoryListing: Listing<InventoryFilters> = {
   resource: 'inventories',
-  from: 'inventories t',
+  from: `${t.inventories} t`,
   record: 't.doc',
   filters: { status: (value) => `t.status = ${value}::text` },
 }
 
-export const listInventories = (
-  pool: Queryable,
-  companyId: number,
-  query: ListPaging & InventoryFilters,
-): Promise<Page | Refusal> => list(pool, inventoryListing, companyId, query)
+export const listInventories = (reader: Reader, query: ListPaging & InventoryFilters): Promise<Page | Refusal> =>
+  list(reader, inventoryListing, query)
 
 /** Newest first, for people. */
-export const searchInventories = (
-  pool: Queryable,
-  companyId: number,
-  query: Paging & InventoryFilters,
-): Promise<Page | Refusal> => listInOrder(pool, inventoryListing, NEWEST_FIRST, companyId, query)
+export const searchInventories = (reader: Reader, query: Paging & InventoryFilters): Promise<Page | Refusal> =>
+  listInOrder(reader, inventoryListing, NEWEST_FIRST, query)
 
-export const getInventory = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
-  getBy(pool, inventoryListing, companyId, 'id', id)
+export const getInventory = (reader: Reader, id: number): Promise<FoundRecords> =>
+  getBy(reader, inventoryListing, 'id', id)
 
 /** A count of an inventory as the API returns it. */
 export interface InventoryCountObject {
@@ -77,10 +72,9 @@ const countListing: Listing<{ readonly inventory_id: number }> = {
 }
 
 export const listInventoryCounts = (
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   query: Paging & { readonly inventory_id: number },
-): Promise<Page | Refusal> => listInOrder(pool, countListing, ORDER_BY_ID, companyId, query)
+): Promise<Page | Refusal> => listInOrder(reader, countListing, ORDER_BY_ID, query)
 
 const LAST_COUNTED_FIRST: ListOrder = {
   name: 'last_counted',
@@ -93,8 +87,8 @@ const LAST_COUNTED_FIRST: ListOrder = {
 }
 
 /** The count that was recorded last; a page of one. */
-export const findLastCount = (pool: Queryable, companyId: number, inventory_id: number): Promise<Page | Refusal> =>
-  listInOrder(pool, countListing, LAST_COUNTED_FIRST, companyId, { inventory_id, limit: 1 })
+export const findLastCount = (reader: Reader, inventory_id: number): Promise<Page | Refusal> =>
+  listInOrder(reader, countListing, LAST_COUNTED_FIRST, { inventory_id, limit: 1 })
 
 /** What an inventory changes of an item's stock, at its cost, or at its price where the cost is unknown or hidden. */
 export interface StockDifference {
@@ -129,11 +123,7 @@ const DIFFERENCES = {
        from (select * from differing order by abs(cents) desc, id limit ${MAX_DIFFERENCES}) largest) as shown`,
 }
 
-export async function stockDifferences(
-  pool: Queryable,
-  companyId: number,
-  inventoryId: number,
-): Promise<StockDifferences> {
-  const { rows } = await pool.query<StockDifferences>({ ...DIFFERENCES, values: [companyId, inventoryId] })
+export async function stockDifferences(reader: Reader, inventoryId: number): Promise<StockDifferences> {
+  const { rows } = await reader.query<StockDifferences>({ ...DIFFERENCES, values: [inventoryId] })
   return rows[0] as StockDifferences
 }

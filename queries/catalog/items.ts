@@ -1,8 +1,7 @@
 import { sameBarcodes } from '#domain/barcode.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import type { Queryable } from '#postgres/database.ts'
 import { type ListOrder, reversed, sumStatement } from '../list-statement.ts'
-import { withReadSet } from '../read-set.ts'
+import type { Reader } from '../reader.ts'
 import {
   containing,
   type DeletedPaging,
@@ -24,6 +23,7 @@ import {
   type Paging,
   wordsOf,
 } from '../records.ts'
+import { t } from '../tables.ts'
 
 export interface ItemFilters {
   /** Words in name, SKU, barcode or external id. */
@@ -71,13 +71,13 @@ const quoted = (column: string): string => `coalesce('"' || ${column} || '"', 'n
 
 const RUNS_OUT = `t.type = 'product' and s.stock <= coalesce(t.min_stock, 0)`
 
-const WITH_STOCK = 'join item_stocks s on s.company_id = t.company_id and s.id = t.id'
+const WITH_STOCK = `join ${t.item_stocks} s on s.company_id = t.company_id and s.id = t.id`
 
 /** Joins stock and category and appends them as catalogItemView does, so that both give the same bytes. */
 const itemListing: Listing<ItemConditions> = {
   resource: 'catalog_items',
-  from: `catalog_items t ${WITH_STOCK}
-    left join categories g on g.company_id = t.company_id and g.id = t.category_id and g.deleted_at is null`,
+  from: `${t.catalog_items} t ${WITH_STOCK}
+    left join ${t.categories} g on g.company_id = t.company_id and g.id = t.category_id and g.deleted_at is null`,
   companion: 'item_stocks',
   byChange: BY_ITEM_CHANGE,
   record: `left(${OWN_TEXT}, -1) || ',"stock":' || ${quoted('s.stock')} || ',"stock_updated_at":' || ${quoted('s.stock_updated_at')}
@@ -101,25 +101,20 @@ const itemListing: Listing<ItemConditions> = {
  * With `stock_updated_since` in order of change, like `updated_since`, so that a poller that continues from `synced_at`
  * misses no movement: a movement is a change, so the list begins there.
  */
-export function listItems(
-  pool: Queryable,
-  companyId: number,
-  query: ListPaging & ItemFilters,
-): Promise<Page | Refusal> {
+export function listItems(reader: Reader, query: ListPaging & ItemFilters): Promise<Page | Refusal> {
   const { stock_updated_since: moved, updated_since: changed } = query
   const since = moved !== undefined && (changed === undefined || changed < moved) ? moved : changed
-  return list(pool, itemListing, companyId, { ...conditionsOf(query), ...(since && { updated_since: since }) })
+  return list(reader, itemListing, { ...conditionsOf(query), ...(since && { updated_since: since }) })
 }
 
-export function listDeletedItems(pool: Queryable, companyId: number, query: DeletedPaging): Promise<Page | Refusal> {
-  return listDeleted(pool, 'catalog_items', companyId, query)
+export function listDeletedItems(reader: Reader, query: DeletedPaging): Promise<Page | Refusal> {
+  return listDeleted(reader, 'catalog_items', query)
 }
 
-export const getItem = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
-  getBy(pool, itemListing, companyId, 'id', id)
+export const getItem = (reader: Reader, id: number): Promise<FoundRecords> => getBy(reader, itemListing, 'id', id)
 
-export const getItemByExternalId = (pool: Queryable, companyId: number, externalId: string): Promise<FoundRecords> =>
-  getBy(pool, itemListing, companyId, 'external_id', externalId)
+export const getItemByExternalId = (reader: Reader, externalId: string): Promise<FoundRecords> =>
+  getBy(reader, itemListing, 'external_id', externalId)
 
 interface ItemSearch {
   /** Words in name, SKU, barcode or external id. */
@@ -170,59 +165,54 @@ export type ItemQuery = Paging &
 
 /** Items for people, by name unless another order is requested. */
 export function searchItems(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   { state = 'active', order = BY_ITEM_NAME, ...query }: ItemQuery,
 ): Promise<Page | Refusal> {
   const listing = state === 'active' ? searchListing : inactiveListing
-  return listInOrder(pool, listing, order, companyId, { ...query, q: wordsOf(query.q) })
+  return listInOrder(reader, listing, order, { ...query, q: wordsOf(query.q) })
 }
 
 /** Number of items that match a search. A catalog is small enough to be counted whole. */
 export async function countItems(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   { state = 'active', ...search }: ItemSearch & { readonly state?: ItemState | undefined },
 ): Promise<number> {
   const listing = state === 'active' ? searchListing : inactiveListing
   const { from, joinedTables = [] } = listing
   const matching = matchingRecords(listing, { ...search, q: wordsOf(search.q) }, 2)
   const text = `select count(*) as count from ${from} where ${matching.condition}`
-  const values = [companyId, ...matching.values]
+  const values = [...matching.values]
   const readSet = Object.fromEntries(
     search.out_of_stock || search.low_stock
       ? []
       : ['item_stocks', ...joinedTables].map((table) => [table, 'columns'] as const),
   )
   const statement = sumStatement('count_items', text, matching.values.length)
-  const { rows } = await pool.query<{ count: number }>(withReadSet({ ...statement, values, readSet }))
+  const { rows } = await reader.query<{ count: number }>({ ...statement, values, readSet })
   return rows[0]?.count ?? 0
 }
 
 /** An item, active or deactivated. */
-export const getAnyItem = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
-  getAny(pool, itemListing, companyId, id)
+export const getAnyItem = (reader: Reader, id: number): Promise<FoundRecords> => getAny(reader, itemListing, id)
 
 /** The ids among `ids` with tracked stock, deactivated items included. */
-export async function itemsWithStock(pool: Queryable, companyId: number, ids: readonly number[]): Promise<Set<number>> {
-  const { rows } = await pool.query<{ id: number }>({
+export async function itemsWithStock(reader: Reader, ids: readonly number[]): Promise<Set<number>> {
+  const { rows } = await reader.query<{ id: number }>({
     name: 'items_with_stock',
-    text: `select id from item_stocks where company_id = $1 and id = any($2::bigint[]) and stock is not null`,
-    values: [companyId, ids],
+    text: `select id from ${t.item_stocks} where company_id = $1 and id = any($2::bigint[]) and stock is not null`,
+    values: [ids],
   })
   return new Set(rows.map(({ id }) => id))
 }
 
 /** The ids among `ids` that are active. */
-export async function findLiveItems(pool: Queryable, companyId: number, ids: readonly number[]): Promise<Set<number>> {
-  const { rows } = await pool.query<{ id: number }>(
-    withReadSet({
-      name: 'live_items',
-      text: `select t.id from catalog_items t where t.company_id = $1 and t.id = any($2::bigint[]) and t.deleted_at is null`,
-      values: [companyId, ids],
-      readSet: { catalog_items: ids },
-    }),
-  )
+export async function findLiveItems(reader: Reader, ids: readonly number[]): Promise<Set<number>> {
+  const { rows } = await reader.query<{ id: number }>({
+    name: 'live_items',
+    text: `select t.id from ${t.catalog_items} t where t.company_id = $1 and t.id = any($2::bigint[]) and t.deleted_at is null`,
+    values: [ids],
+    readSet: { catalog_items: ids },
+  })
   return new Set(rows.map(({ id }) => id))
 }
 
@@ -251,7 +241,7 @@ const SHORT_ITEMS = {
   name: 'panel_low_stock',
   text: `with short as materialized (
       select t.id, t.name, t.sort_key collate "C" as sort_key, t.doc, s.stock
-      from catalog_items t ${WITH_STOCK}
+      from ${t.catalog_items} t ${WITH_STOCK}
       where t.company_id = $1 and t.deleted_at is null and ${RUNS_OUT}
     )
     select count(*) filter (where stock <= 0) as out, count(*) as low,
@@ -262,7 +252,7 @@ const SHORT_ITEMS = {
     from short`,
 }
 
-export async function lowStock(pool: Queryable, companyId: number, limit: number): Promise<LowStock> {
-  const { rows } = await pool.query<LowStock>({ ...SHORT_ITEMS, values: [companyId, limit] })
+export async function lowStock(reader: Reader, limit: number): Promise<LowStock> {
+  const { rows } = await reader.query<LowStock>({ ...SHORT_ITEMS, values: [limit] })
   return rows[0] as LowStock
 }

@@ -1,6 +1,7 @@
 import type { EncodedText } from '#lib/bytes.ts'
 import type { Database } from '#postgres/database.ts'
 import { asRowBytes, type RowsTogether, release, rowsIn } from '#postgres/row-bytes.ts'
+import { plainSql } from '#postgres/table-marks.ts'
 import { inReading, type Statement, type Transaction } from '#postgres/transaction.ts'
 import {
   type Conditions,
@@ -124,7 +125,8 @@ async function streamPass(
   const present = values.length > 0 ? Object.keys(OF_CATEGORIES) : []
   let [start, bounds] = [first, from]
   for (let total = 0; ; start = 'after') {
-    const statement = asRowBytes(listStatement(products, order, OF_CATEGORIES, present, start))
+    const { text, ...named } = listStatement(products, order, OF_CATEGORIES, present, start)
+    const statement = asRowBytes({ ...named, text: plainSql(text) })
     const answer = await tx.query<RowsTogether>(statement, [companyId, CHUNK_PRODUCTS, ...values, ...bounds])
     const rows = rowsIn(answer)
     const [ledger, found] = readRows(rows, order, companyId)

@@ -3,9 +3,10 @@ import { fromBigThousandths, toBigThousandths } from '#domain/quantity.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { toText } from '#lib/bytes.ts'
-import type { Queryable } from '#postgres/database.ts'
 import type { ItemObject } from '#projections/catalog.ts'
+import type { Reader } from '../reader.ts'
 import type { ListPaging, Page } from '../records.ts'
+import { t } from '../tables.ts'
 import { type ItemQuery, listItems, searchItems } from './items.ts'
 
 /** Days of sales that tell how long a stock lasts: today and those before it. */
@@ -19,18 +20,18 @@ const DAYS = 30
 const SOLD = {
   name: 'sold_in_month',
   text: `select g.id, g.sold, (
-      select sum(s.stock) from catalog_items i join item_stocks s on s.company_id = i.company_id and s.id = i.id
+      select sum(s.stock) from ${t.catalog_items} i join ${t.item_stocks} s on s.company_id = i.company_id and s.id = i.id
       where i.company_id = $1 and i.parent_id = g.id and i.deleted_at is null) as variants
     from (
       select wanted.id, -sum(m.quantity) as sold
       from unnest($2::bigint[]) as wanted(id)
       cross join lateral (
-        select wanted.id union all select i.id from catalog_items i where i.company_id = $1 and i.parent_id = wanted.id) f(id)
+        select wanted.id union all select i.id from ${t.catalog_items} i where i.company_id = $1 and i.parent_id = wanted.id) f(id)
       cross join lateral (
-        select quantity from stock_movements m
+        select quantity from ${t.stock_movements} m
         where m.company_id = $1 and m.catalog_item_id = f.id and m.kind in ('sale', 'cancel', 'return')
           and m.id >= (
-            select f.id from stock_movements f where f.company_id = $1 and f.changed_at >= $3::timestamptz
+            select f.id from ${t.stock_movements} f where f.company_id = $1 and f.changed_at >= $3::timestamptz
             order by f.changed_at, f.revision, f.id limit 1)
           and coalesce(m.occurred_at, m.changed_at) >= $3::timestamptz
         offset 0) m
@@ -59,14 +60,13 @@ type Stocked = Pick<ItemObject, 'id' | 'stock'>
 
 /** How long the stocks of some items last, by id; at most those of a page. */
 export async function stockCovers(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   items: readonly Stocked[],
   { today, timezone }: Calendar,
 ): Promise<ReadonlyMap<number, StockCover>> {
   const since = startOfDay(addDays(today, 1 - DAYS), timezone)
-  const values = [companyId, items.map(({ id }) => id), since]
-  const { rows } = await pool.query<{ id: number; sold: string; variants: string | null }>({ ...SOLD, values })
+  const values = [items.map(({ id }) => id), since]
+  const { rows } = await reader.query<{ id: number; sold: string; variants: string | null }>({ ...SOLD, values })
   const found = new Map(rows.map((row) => [row.id, row]))
   return new Map(
     items.map(({ id, stock }) => {
@@ -88,15 +88,10 @@ export interface LowStockObject extends StockCover {
   readonly min_stock: string | null
 }
 
-async function withCovers(
-  pool: Queryable,
-  companyId: number,
-  page: Page | Refusal,
-  calendar: Calendar,
-): Promise<Page | Refusal> {
+async function withCovers(reader: Reader, page: Page | Refusal, calendar: Calendar): Promise<Page | Refusal> {
   if (isRefusal(page)) return page
   const items = JSON.parse(`[${toText(page.data)}]`) as ItemObject[]
-  const covers = await stockCovers(pool, companyId, items, calendar)
+  const covers = await stockCovers(reader, items, calendar)
   const data = items.map(({ id, external_id, name, unit, stock, min_stock }) =>
     JSON.stringify({ catalog_item_id: id, external_id, name, unit, stock, min_stock, ...covers.get(id) }),
   )
@@ -107,18 +102,11 @@ async function withCovers(
 
 /** Products that run out, by id or in order of change. */
 export const listLowStock = async (
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   query: ListPaging & { readonly category_id?: number | undefined },
   calendar: Calendar,
-): Promise<Page | Refusal> =>
-  withCovers(pool, companyId, await listItems(pool, companyId, { ...query, low_stock: true }), calendar)
+): Promise<Page | Refusal> => withCovers(reader, await listItems(reader, { ...query, low_stock: true }), calendar)
 
 /** The same for people, by name. */
-export const searchLowStock = async (
-  pool: Queryable,
-  companyId: number,
-  query: ItemQuery,
-  calendar: Calendar,
-): Promise<Page | Refusal> =>
-  withCovers(pool, companyId, await searchItems(pool, companyId, { ...query, low_stock: true }), calendar)
+export const searchLowStock = async (reader: Reader, query: ItemQuery, calendar: Calendar): Promise<Page | Refusal> =>
+  withCovers(reader, await searchItems(reader, { ...query, low_stock: true }), calendar)

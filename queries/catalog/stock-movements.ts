@@ -1,7 +1,8 @@
 import type { Refusal } from '#domain/refusal.ts'
-import type { Queryable } from '#postgres/database.ts'
 import { type MovementKind, type StockMovementRow, stockMovementObject } from '#projections/stock.ts'
+import type { Reader } from '../reader.ts'
 import { type Listing, type ListPaging, list, listInOrder, NEWEST_FIRST, type Page, type Paging } from '../records.ts'
+import { t } from '../tables.ts'
 
 export interface MovementFilters {
   readonly catalog_item_id?: number | undefined
@@ -10,7 +11,7 @@ export interface MovementFilters {
 
 const movementListing: Listing<MovementFilters> = {
   resource: 'stock_movements',
-  from: 'stock_movements t',
+  from: `${t.stock_movements} t`,
   // Quantities as texts: as numbers they would lose their three decimals.
   record: `json_build_object('id', t.id, 'catalog_item_id', t.catalog_item_id, 'kind', t.kind,
     'quantity', t.quantity::text, 'balance', t.balance::text, 'unit_cost', t.unit_cost::text, 'reason', t.reason,
@@ -23,11 +24,8 @@ const movementListing: Listing<MovementFilters> = {
 }
 
 /** Movements in the order of the ledger. */
-export const listStockMovements = (
-  pool: Queryable,
-  companyId: number,
-  query: ListPaging & MovementFilters,
-): Promise<Page | Refusal> => list(pool, movementListing, companyId, query)
+export const listStockMovements = (reader: Reader, query: ListPaging & MovementFilters): Promise<Page | Refusal> =>
+  list(reader, movementListing, query)
 
 /** A movement for people. */
 export type ShownMovement = ReturnType<typeof stockMovementObject> & { readonly actor: string | null }
@@ -43,8 +41,5 @@ const shownListing: typeof movementListing = {
 }
 
 /** Movements for people, newest first, with their actors. */
-export const listShownMovements = (
-  pool: Queryable,
-  companyId: number,
-  query: Paging & MovementFilters,
-): Promise<Page | Refusal> => listInOrder(pool, shownListing, NEWEST_FIRST, companyId, query)
+export const listShownMovements = (reader: Reader, query: Paging & MovementFilters): Promise<Page | Refusal> =>
+  listInOrder(reader, shownListing, NEWEST_FIRST, query)

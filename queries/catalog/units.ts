@@ -1,5 +1,5 @@
-import type { Queryable } from '#postgres/database.ts'
-import { withReadSet } from '../read-set.ts'
+import type { Reader } from '../reader.ts'
+import { t } from '../tables.ts'
 
 /** Units by id of item; an item without one is absent. */
 export type UnitsOfItems = ReadonlyMap<number, string>
@@ -10,18 +10,16 @@ interface Line {
 }
 
 /** Present units of the items of some lines. */
-export async function findUnits(pool: Queryable, companyId: number, lines: readonly Line[]): Promise<UnitsOfItems> {
+export async function findUnits(reader: Reader, lines: readonly Line[]): Promise<UnitsOfItems> {
   const ids = [...new Set(lines.flatMap(({ catalog_item_id }) => catalog_item_id ?? []))]
   if (ids.length === 0) return new Map()
-  const { rows } = await pool.query<{ id: number; unit: string }>(
-    withReadSet({
-      name: 'units_of_items',
-      text: `select t.id, t.doc ->> 'unit' as unit from catalog_items t
+  const { rows } = await reader.query<{ id: number; unit: string }>({
+    name: 'units_of_items',
+    text: `select t.id, t.doc ->> 'unit' as unit from ${t.catalog_items} t
         where t.company_id = $1 and t.id = any($2::bigint[]) and t.doc ->> 'unit' is not null`,
-      values: [companyId, ids],
-      readSet: { catalog_items: ids },
-    }),
-  )
+    values: [ids],
+    readSet: { catalog_items: ids },
+  })
   return new Map(rows.map(({ id, unit }) => [id, unit]))
 }
 

@@ -1,7 +1,6 @@
 import type { Refusal } from '#domain/refusal.ts'
-import type { Queryable } from '#postgres/database.ts'
 import { type ListOrder, orderBy, sumStatement, TODAY } from '../list-statement.ts'
-import { withReadSet } from '../read-set.ts'
+import type { Reader } from '../reader.ts'
 import {
   containing,
   type DeletedPaging,
@@ -18,6 +17,7 @@ import {
   type Paging,
 } from '../records.ts'
 import { type Sum, sumColumn } from '../sums.ts'
+import { t } from '../tables.ts'
 import { findDeletedParties } from './open-balances.ts'
 
 interface Filters {
@@ -58,7 +58,7 @@ function accountListing(
   const isOverdue = (today: string) => `(t.status = 'pending' and t.due_date < ${today})`
   return {
     resource: table,
-    from: `${table} t`,
+    from: `${t[table]} t`,
     record: (today) => `left(t.doc::text, -1) || ',"is_overdue":' || ${isOverdue(today)}::text || '}'`,
     where: 't.deleted_at is null',
     joinedTables: [parties],
@@ -68,9 +68,9 @@ function accountListing(
       settled: (value) => `${value}::boolean and t.settled_on is not null`,
       party_id: (value) => `t.party_id = ${value}::bigint`,
       party_external_id: (value) =>
-        `t.party_id = (select p.id from ${parties} p where p.company_id = $1 and p.external_id = ${value}::text)`,
+        `t.party_id = (select p.id from ${t[parties]} p where p.company_id = $1 and p.external_id = ${value}::text)`,
       party_name: (value) =>
-        `(t.party_id in (select p.id from ${parties} p where p.company_id = $1 and p.sort_key like (${value}::text[])[1])
+        `(t.party_id in (select p.id from ${t[parties]} p where p.company_id = $1 and p.sort_key like (${value}::text[])[1])
           or t.party_id = any ((${value}::text[])[2:]::bigint[]))`,
       due_from: (value) => `t.due_date >= ${value}::date`,
       due_to: (value) => `t.due_date <= ${value}::date`,
@@ -90,9 +90,8 @@ export type AccountListing = typeof receivableListing
 
 /** `today` is the company's day; accounts due before it are overdue. */
 export function listAccounts(
-  pool: Queryable,
+  reader: Reader,
   listing: AccountListing,
-  companyId: number,
   { status, ...query }: ListPaging & AccountFilters,
   today: string,
 ): Promise<Page | Refusal> {
@@ -100,34 +99,26 @@ export function listAccounts(
     ...query,
     ...(status === 'overdue' ? { overdue: true } : { status }),
   }
-  return list<AccountConditions>(pool, listing, companyId, conditions, today)
+  return list<AccountConditions>(reader, listing, conditions, today)
 }
 
 export const listDeletedAccounts = (
-  pool: Queryable,
+  reader: Reader,
   { resource }: AccountListing,
-  companyId: number,
   query: DeletedPaging,
-): Promise<Page | Refusal> => listDeleted(pool, resource, companyId, query)
+): Promise<Page | Refusal> => listDeleted(reader, resource, query)
 
-export function getAccount(
-  pool: Queryable,
-  listing: AccountListing,
-  companyId: number,
-  id: number,
-  today: string,
-): Promise<FoundRecords> {
-  return getBy(pool, listing, companyId, 'id', id, today)
+export function getAccount(reader: Reader, listing: AccountListing, id: number, today: string): Promise<FoundRecords> {
+  return getBy(reader, listing, 'id', id, today)
 }
 
 export function getAccountByExternalId(
-  pool: Queryable,
+  reader: Reader,
   listing: AccountListing,
-  companyId: number,
   externalId: string,
   today: string,
 ): Promise<FoundRecords> {
-  return getBy(pool, listing, companyId, 'external_id', externalId, today)
+  return getBy(reader, listing, 'external_id', externalId, today)
 }
 
 /** Search for people; `view` defaults to `pending`. */
@@ -158,32 +149,26 @@ const VIEWS: Readonly<Record<NonNullable<AccountSearch['view']>, View>> = {
 }
 
 async function conditionsOf(
-  pool: Queryable,
+  reader: Reader,
   { resource }: AccountListing,
-  companyId: number,
   { view = 'pending', party_name: name, due_from, due_to }: AccountSearch,
 ): Promise<AccountConditions> {
   const pattern = containing(name)
-  const deleted = name === undefined ? [] : await findDeletedParties(pool, resource, companyId, name)
+  const deleted = name === undefined ? [] : await findDeletedParties(reader, resource, name)
   const party_name = pattern === undefined ? undefined : [pattern, ...deleted.map(String)]
   return { ...VIEWS[view].conditions, party_name, due_from, due_to }
 }
 
 /** Lists accounts for people: pending ones by due date, settled ones by accounting date. */
 export async function searchAccounts(
-  pool: Queryable,
+  reader: Reader,
   listing: AccountListing,
-  companyId: number,
   { limit, cursor, ...search }: Paging & AccountSearch,
   today: string,
 ): Promise<Page | Refusal> {
   const { view = 'pending' } = search
-  const query: Paging & AccountConditions = {
-    ...(await conditionsOf(pool, listing, companyId, search)),
-    limit,
-    cursor,
-  }
-  return listInOrder<AccountConditions>(pool, listing, VIEWS[view].order, companyId, query, today)
+  const query: Paging & AccountConditions = { ...(await conditionsOf(reader, listing, search)), limit, cursor }
+  return listInOrder<AccountConditions>(reader, listing, VIEWS[view].order, query, today)
 }
 
 export interface AccountTotals {
@@ -198,26 +183,25 @@ export const MAX_SUMMED_ACCOUNTS = 10_000
 
 /** Sums the result of a search. `today` decides what is overdue. */
 export async function sumAccounts(
-  pool: Queryable,
+  reader: Reader,
   listing: AccountListing,
-  companyId: number,
   search: AccountSearch,
   today: string,
 ): Promise<AccountTotals> {
   const { resource, joinedTables = [] } = listing
-  const { condition, values: found } = matchingRecords(listing, await conditionsOf(pool, listing, companyId, search), 4)
+  const { condition, values: found } = matchingRecords(listing, await conditionsOf(reader, listing, search), 4)
   const { summed } = VIEWS[search.view ?? 'pending']
   const text = `select ${sumColumn(summed, 'true')} as found, ${sumColumn('open_cents', 'is_overdue')} as overdue
      from (
        select t.amount_cents, t.open_cents, t.status = 'pending' and t.due_date < ${TODAY} as is_overdue
-       from ${resource} t
+       from ${t[resource]} t
        where ${condition}
        limit $2::bigint + 1
      ) found`
-  const values = [companyId, MAX_SUMMED_ACCOUNTS, today, ...found]
+  const values = [MAX_SUMMED_ACCOUNTS, today, ...found]
   const readSet = Object.fromEntries([resource, ...joinedTables].map((table) => [table, 'columns'] as const))
   const statement = sumStatement(`sum_${resource}`, text, found.length)
-  const { rows } = await pool.query<AccountTotals>(withReadSet({ ...statement, values, readSet }))
+  const { rows } = await reader.query<AccountTotals>({ ...statement, values, readSet })
   const [sums] = rows
   if (!sums) throw new Error('accounts: sum statement returned no row')
   return sums

@@ -1,8 +1,8 @@
 import { searchKey } from '#domain/text.ts'
-import type { Queryable } from '#postgres/database.ts'
 import { IS_OPEN } from '#projections/finance.ts'
-import { type ReadScope, withReadSet } from '../read-set.ts'
+import type { Reader, ReadScope } from '../reader.ts'
 import { moneySum } from '../sums.ts'
+import { t } from '../tables.ts'
 
 /** Receivables from customers, or payables to suppliers. */
 export type BalanceSide = 'receivables' | 'payables'
@@ -69,7 +69,7 @@ export interface Debtors {
 /** $1 company, $2 its day, $3 the bound, $4 and $5 the page. There is an index by due date. */
 const debtorsText = (side: BalanceSide): string => `
   with open as materialized (
-    select t.party_id, t.open_cents, t.due_date from ${side} t
+    select t.party_id, t.open_cents, t.due_date from ${t[side]} t
     where t.company_id = $1 and t.status = 'pending' and t.deleted_at is null
     order by t.due_date limit $3::bigint),
   parties as materialized (select party_id as id, ${SUMS} from open group by party_id)
@@ -86,24 +86,20 @@ interface DebtorsRow {
 
 /** Balances by party. `today` is the company's day. */
 export async function listDebtors(
-  pool: Queryable,
+  reader: Reader,
   side: BalanceSide,
-  companyId: number,
   { today, skip, limit }: { readonly today: string; readonly skip: number; readonly limit: number },
 ): Promise<Debtors> {
-  const { rows } = await pool.query<DebtorsRow>(
-    withReadSet({
-      name: `debtors_${side}`,
-      text: debtorsText(side),
-      values: [companyId, today, MAX_OPEN_BALANCES, skip, limit],
-      readSet: { [side]: 'columns' },
-    }),
-  )
+  const { rows } = await reader.query<DebtorsRow>({
+    name: `debtors_${side}`,
+    text: debtorsText(side),
+    values: [today, MAX_OPEN_BALANCES, skip, limit],
+    readSet: { [side]: 'columns' },
+  })
   const { total, parties, page } = rows[0] as DebtorsRow
   const names = await namesOf(
-    pool,
+    reader,
     side,
-    companyId,
     page.flatMap(({ id }) => id ?? []),
   )
   const named = page.map((owed) => ({ ...owed, ...(names.get(owed.id ?? 0) ?? NO_PARTY) }))
@@ -111,9 +107,9 @@ export async function listDebtors(
 }
 
 /** The accounts that name parties. */
-const openOf = (side: BalanceSide, companyId: number, ids: readonly number[]): ReadScope => ({
-  text: `select t.id from ${side} t where t.company_id = $1 and t.party_id = any($2::bigint[]) and t.status = 'pending' and t.deleted_at is null`,
-  values: [companyId, ids],
+const openOf = (side: BalanceSide, ids: readonly number[]): ReadScope => ({
+  text: `select t.id from ${t[side]} t where t.company_id = $1 and t.party_id = any($2::bigint[]) and t.status = 'pending' and t.deleted_at is null`,
+  values: [ids],
   readSet: { [side]: 'columns' },
 })
 
@@ -124,7 +120,7 @@ const NAME_ON = { receivables: 'customer_name', payables: 'supplier_name' } as c
 
 /** SQL of a party's name; a deleted one is named by its newest open account (PERSON-10). */
 const nameOfParty = (side: BalanceSide): string => `coalesce(t.doc ->> 'name', (
-  select o.doc ->> '${NAME_ON[side]}' from ${side} o
+  select o.doc ->> '${NAME_ON[side]}' from ${t[side]} o
   where o.company_id = t.company_id and o.party_id = t.id and ${isOpen('o')}
   order by o.id desc limit 1))`
 
@@ -138,66 +134,49 @@ export interface DeletedDebtor {
 const MAX_DELETED_DEBTORS = 500
 
 /** Deleted parties with open accounts, which keep their name. */
-export async function listDeletedDebtors(
-  pool: Queryable,
-  side: BalanceSide,
-  companyId: number,
-): Promise<DeletedDebtor[]> {
-  const text = `select t.id, ${nameOfParty(side)} as name from ${PARTIES[side]} t
+export async function listDeletedDebtors(reader: Reader, side: BalanceSide): Promise<DeletedDebtor[]> {
+  const text = `select t.id, ${nameOfParty(side)} as name from ${t[PARTIES[side]]} t
     where t.company_id = $1 and t.deleted_at is not null and exists (
-      select from ${side} a where a.company_id = t.company_id and a.party_id = t.id and ${isOpen('a')})
+      select from ${t[side]} a where a.company_id = t.company_id and a.party_id = t.id and ${isOpen('a')})
     order by t.id limit ${MAX_DELETED_DEBTORS}`
-  const { rows } = await pool.query<DeletedDebtor>({ name: `deleted_debtors_${side}`, text, values: [companyId] })
+  const { rows } = await reader.query<DeletedDebtor>({ name: `deleted_debtors_${side}`, text })
   return rows
 }
 
 /** Ids of deleted parties whose newest account has the text in their name, the newest ones. */
-export async function findDeletedParties(
-  pool: Queryable,
-  side: BalanceSide,
-  companyId: number,
-  text: string,
-): Promise<number[]> {
-  const { rows } = await pool.query<DeletedDebtor>({
+export async function findDeletedParties(reader: Reader, side: BalanceSide, text: string): Promise<number[]> {
+  const { rows } = await reader.query<DeletedDebtor>({
     name: `deleted_parties_${side}`,
-    text: `select t.id, a.name from ${PARTIES[side]} t
+    text: `select t.id, a.name from ${t[PARTIES[side]]} t
       cross join lateral (
-        select a.doc ->> '${NAME_ON[side]}' as name from ${side} a
+        select a.doc ->> '${NAME_ON[side]}' as name from ${t[side]} a
         where a.company_id = $1 and a.party_id = t.id and a.party_id is not null and a.deleted_at is null
         order by a.id desc limit 1) a
       where t.company_id = $1 and t.deleted_at is not null order by t.id desc limit ${MAX_DELETED_DEBTORS}`,
-    values: [companyId],
   })
   const sought = searchKey(text)
   return rows.flatMap(({ id, name }) => (name !== null && searchKey(name).includes(sought) ? [id] : []))
 }
 
 /** The deleted party with this id if it has accounts, also paid ones; else null. It has a name while one is open. */
-export async function findDeletedParty(
-  pool: Queryable,
-  side: BalanceSide,
-  companyId: number,
-  id: number,
-): Promise<DeletedDebtor | null> {
-  const text = `select t.id, ${nameOfParty(side)} as name from ${PARTIES[side]} t
+export async function findDeletedParty(reader: Reader, side: BalanceSide, id: number): Promise<DeletedDebtor | null> {
+  const text = `select t.id, ${nameOfParty(side)} as name from ${t[PARTIES[side]]} t
     where t.company_id = $1 and t.id = $2::bigint and t.deleted_at is not null
-      and exists (select from ${side} a where a.company_id = $1 and a.party_id = $2::bigint and a.deleted_at is null)`
-  const { rows } = await pool.query<DeletedDebtor>({ name: `deleted_party_${side}`, text, values: [companyId, id] })
+      and exists (select from ${t[side]} a where a.company_id = $1 and a.party_id = $2::bigint and a.deleted_at is null)`
+  const { rows } = await reader.query<DeletedDebtor>({ name: `deleted_party_${side}`, text, values: [id] })
   return rows[0] ?? null
 }
 
 const NO_PARTY = { name: null, is_deleted: false }
 
-async function namesOf(pool: Queryable, side: BalanceSide, companyId: number, ids: readonly number[]) {
-  const { rows } = await pool.query<{ id: number; name: string | null; is_deleted: boolean }>(
-    withReadSet({
-      name: `debtor_names_${side}`,
-      text: `select t.id, ${nameOfParty(side)} as name, t.deleted_at is not null as is_deleted
-        from ${PARTIES[side]} t where t.company_id = $1 and t.id = any($2::bigint[])`,
-      values: [companyId, ids],
-      readSet: { [PARTIES[side]]: ids, [side]: openOf(side, companyId, ids) },
-    }),
-  )
+async function namesOf(reader: Reader, side: BalanceSide, ids: readonly number[]) {
+  const { rows } = await reader.query<{ id: number; name: string | null; is_deleted: boolean }>({
+    name: `debtor_names_${side}`,
+    text: `select t.id, ${nameOfParty(side)} as name, t.deleted_at is not null as is_deleted
+        from ${t[PARTIES[side]]} t where t.company_id = $1 and t.id = any($2::bigint[])`,
+    values: [ids],
+    readSet: { [PARTIES[side]]: ids, [side]: openOf(side, ids) },
+  })
   return new Map(rows.map(({ id, name, is_deleted }) => [id, { name, is_deleted }] as const))
 }
 
@@ -222,51 +201,47 @@ const IS_OPEN_OF = `t.company_id = $1 and t.party_id = $3 and t.party_id is not 
 
 /** The balance of one party with up to `limit` of its accounts. */
 export async function openBalanceOfParty(
-  pool: Queryable,
+  reader: Reader,
   side: BalanceSide,
-  companyId: number,
   partyId: number,
   { today, limit }: { readonly today: string; readonly limit: number },
 ): Promise<PartyBalance> {
-  const sums = withReadSet({
+  const sums = {
     name: `owed_by_party_${side}`,
     text: `select ${OWED} from (select ${SUMS} from (
-      select t.open_cents, t.due_date from ${side} t where ${IS_OPEN_OF} limit $4::bigint) open) s`,
-    values: [companyId, today, partyId, MAX_OPEN_BALANCES],
-    readSet: { [side]: 'columns' },
-  })
-  const list = withReadSet({
+      select t.open_cents, t.due_date from ${t[side]} t where ${IS_OPEN_OF} limit $4::bigint) open) s`,
+    values: [today, partyId, MAX_OPEN_BALANCES],
+    readSet: { [side]: 'columns' as const },
+  }
+  const list = {
     name: `open_accounts_of_${side}`,
     text: `select t.id as key_id, t.id, t.doc->>'description' as description, t.doc->>'amount' as amount,
         t.doc->>'open_amount' as open_amount,
         t.due_date::text as due_date, (t.doc->>'sale_id')::bigint as sale_id
-      from ${side} t where ${IS_OPEN_OF} order by t.due_date, t.id limit $2::bigint`,
-    values: [companyId, limit, partyId],
-    readSet: { [side]: 'answered' },
-  })
-  const [{ rows }, accounts] = [await pool.query<OpenBalance>(sums), await pool.query<OpenAccount>(list)]
+      from ${t[side]} t where ${IS_OPEN_OF} order by t.due_date, t.id limit $2::bigint`,
+    values: [limit, partyId],
+    readSet: { [side]: 'answered' as const },
+  }
+  const [{ rows }, accounts] = [await reader.query<OpenBalance>(sums), await reader.query<OpenAccount>(list)]
   return { ...(rows[0] as OpenBalance), accounts: accounts.rows }
 }
 
 /** Amounts of open accounts by party; parties without any are absent. */
 export async function openAmountsOf(
-  pool: Queryable,
+  reader: Reader,
   side: BalanceSide,
-  companyId: number,
   partyIds: readonly number[],
   today: string,
 ): Promise<ReadonlyMap<number, string>> {
-  const { rows } = await pool.query<{ id: number; amount: string }>(
-    withReadSet({
-      name: `open_amounts_${side}`,
-      text: `select id, ${OWED} from (
-          select t.party_id as id, ${SUMS} from ${side} t
+  const { rows } = await reader.query<{ id: number; amount: string }>({
+    name: `open_amounts_${side}`,
+    text: `select id, ${OWED} from (
+          select t.party_id as id, ${SUMS} from ${t[side]} t
           where t.company_id = $1 and t.party_id = any($3::bigint[]) and t.party_id is not null
             and t.status = 'pending' and t.deleted_at is null group by t.party_id) s`,
-      values: [companyId, today, partyIds],
-      readSet: { [side]: 'columns' },
-    }),
-  )
+    values: [today, partyIds],
+    readSet: { [side]: 'columns' },
+  })
   return new Map(rows.map(({ id, amount }) => [id, amount]))
 }
 
@@ -275,21 +250,18 @@ export const FIRST_OF_PARTIES = 3
 
 /** Open amount of the parties that a statement selects; its parameters follow company and day. */
 export async function openAmountAmong(
-  pool: Queryable,
+  reader: Reader,
   side: BalanceSide,
-  companyId: number,
   today: string,
   parties: { readonly text: string; readonly values: readonly unknown[] },
 ): Promise<string> {
-  const { rows } = await pool.query<OpenBalance>(
-    withReadSet({
-      text: `with among as materialized (${parties.text})
-        select ${OWED} from (select ${SUMS} from ${side} t
+  const { rows } = await reader.query<OpenBalance>({
+    text: `with among as materialized (${parties.text})
+        select ${OWED} from (select ${SUMS} from ${t[side]} t
           where t.company_id = $1 and t.party_id is not null and t.status = 'pending' and t.deleted_at is null
             and t.party_id in (select id from among)) s`,
-      values: [companyId, today, ...parties.values],
-      readSet: { [side]: 'columns', [PARTIES[side]]: 'columns' },
-    }),
-  )
+    values: [today, ...parties.values],
+    readSet: { [side]: 'columns', [PARTIES[side]]: 'columns' },
+  })
   return rows[0]?.amount ?? '0.00'
 }

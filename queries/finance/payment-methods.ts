@@ -1,6 +1,6 @@
 import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-method.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import type { Queryable } from '#postgres/database.ts'
+import type { Reader } from '../reader.ts'
 import { type Listing, listInOrder, ORDER_BY_ID, type Page, type Paging } from '../records.ts'
 
 /** The same for every company, in a fixed order. */
@@ -14,5 +14,5 @@ const paymentMethodListing: Listing<object> = {
 }
 
 /** Payment methods of settlements (ACCT-10), as a list page. */
-export const listPaymentMethods = (pool: Queryable, companyId: number, query: Paging): Promise<Page | Refusal> =>
-  listInOrder(pool, paymentMethodListing, ORDER_BY_ID, companyId, query)
+export const listPaymentMethods = (reader: Reader, query: Paging): Promise<Page | Refusal> =>
+  listInOrder(reader, paymentMethodListing, ORDER_BY_ID, query)

@@ -1,5 +1,6 @@
 import { returnsIn } from '../sales/reconciliation.ts'
 import { moneySum } from '../sums.ts'
+import { t } from '../tables.ts'
 
 /** Completed sales of one seller. */
 export interface SellerSales {
@@ -30,7 +31,7 @@ export const salesBySeller = (from: string, before: string): string => `(
     select seller_id, seller_name, sum(sold) as sold, sum(cents) as cents, sum(returned) as returned
     from (
       select seller_id, seller_name, count(*) as sold, sum(total_cents) as cents, 0 as returned
-      from sales
+      from ${t.sales}
       where company_id = $1 and sold_at >= ${from}::timestamptz and sold_at < ${before}::timestamptz and status = 'completed'
       group by seller_id, seller_name
       union all
@@ -38,4 +39,4 @@ export const salesBySeller = (from: string, before: string): string => `(
       from (${returnsIn(`${from}::timestamptz`, `${before}::timestamptz`, ', t.seller_id, t.seller_name')}) r where way is null
     ) both_parts
     group by seller_id, seller_name order by cents desc, seller_id, seller_name limit ${MAX_SELLERS}
-  ) each left join users u on u.company_id = $1 and u.id = each.seller_id)`
+  ) each left join ${t.users} u on u.company_id = $1 and u.id = each.seller_id)`

@@ -1,9 +1,9 @@
 import { addDays, type Calendar, startOfDay } from '#domain/instant.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
-import type { Queryable } from '#postgres/database.ts'
-import { withReadSet } from '../read-set.ts'
+import type { Reader } from '../reader.ts'
 import { type Reconciliation, reconcile, returnsIn, type SumsOfKind, sumReturns } from '../sales/reconciliation.ts'
 import { moneySum, type Sum, sumColumn } from '../sums.ts'
+import { t } from '../tables.ts'
 import { type SellerSales, salesBySeller } from './sales-by-seller.ts'
 
 /** What is open by due date, overdue accounts among it, and payments by their day. */
@@ -43,18 +43,18 @@ const accounts = (table: 'receivables' | 'payables', payments: 'receivable_payme
          p.cents as settled
   from (
     select ${sumColumn('open_cents', 'true')} as pending, ${sumColumn('open_cents', 'due_date < $4::date')} as overdue
-    from ${table}
+    from ${t[table]}
     where company_id = $1 and status = 'pending' and due_date between $2::date and $3::date and deleted_at is null) o
   cross join (
     select coalesce(sum(case when reverses is null then 1 else -1 end), 0)::integer as count,
       coalesce(sum(received_cents), 0) as cents
-    from ${payments}
+    from ${t[payments]}
     where company_id = $1 and paid_on between $2::date and $3::date and kind = 'payment') p`
 
 /** $5 and $6 start and end of the period. */
 const SALES = `
   select status as kind, null::text as way, count(*) as count, sum(total_cents)::text as cents
-  from sales
+  from ${t.sales}
   where company_id = $1 and sold_at >= $5::timestamptz and sold_at < $6::timestamptz group by status
   union all ${sumReturns(returnsIn('$5::timestamptz', '$6::timestamptz'))}`
 
@@ -64,7 +64,7 @@ const SUMMARY = {
     select l.revision, r.sums as receivables, p.sums as payables, (select coalesce(json_agg(s), '[]') from s) as sales,
       ${moneySum('r.settled - p.settled')} as balance,
       ${salesBySeller('$5', '$6')} as by_seller
-    from ledgers l cross join r cross join p
+    from ${t.ledgers} l cross join r cross join p
     where l.company_id = $1`,
 }
 
@@ -76,8 +76,7 @@ type SummaryRow = Omit<Summary, 'from' | 'to' | 'sales'> & {
 
 /** Sums of a period in one snapshot. By default it ends today and starts with the month of its last day. */
 export async function summarize(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   period: SummaryPeriod,
   { timezone, today }: Calendar,
 ): Promise<{ summary: Summary; revision: number } | Refusal> {
@@ -85,11 +84,11 @@ export async function summarize(
   const { from = `${to.slice(0, 8)}01` } = period
   if (from > to) return invalid('from', `não pode ser depois de ${to}, o último dia do período`)
   const [start, end] = [startOfDay(from, timezone), startOfDay(addDays(to, 1), timezone)]
-  const values = [companyId, from, to, today, start, end]
+  const values = [from, to, today, start, end]
   const readSet = { receivables: 'columns', payables: 'columns', sales: 'columns' } as const
-  const { rows } = await pool.query<SummaryRow>(withReadSet({ ...SUMMARY, values, readSet }))
+  const { rows } = await reader.query<SummaryRow>({ ...SUMMARY, values, readSet })
   const [row] = rows
-  if (!row) throw new Error(`company ${companyId} has no ledger`)
+  if (!row) throw new Error(`company ${reader.companyId} has no ledger`)
   const { revision, receivables, payables, by_seller, balance } = row
   const { sold, cancelled, returned, net } = reconcile(row.sales.filter(({ way }) => way === null))
   const completed = reconcile(row.sales.filter(({ kind }) => kind === 'completed')).sold
@@ -113,11 +112,11 @@ const side = (table: keyof OpenAccounts): string => `(
   select json_build_object(
            'pending', ${sumColumn('open_cents', 'true')},
            'overdue', ${sumColumn('open_cents', 'due_date < $2::date')})
-  from ${table} where company_id = $1 and status = 'pending' and deleted_at is null) as ${table}`
+  from ${t[table]} where company_id = $1 and status = 'pending' and deleted_at is null) as ${table}`
 
 const OPEN_ACCOUNTS = { name: 'panel_open_accounts', text: `select ${side('receivables')}, ${side('payables')}` }
 
-export async function openAccounts(pool: Queryable, companyId: number, { today }: Calendar): Promise<OpenAccounts> {
-  const { rows } = await pool.query<OpenAccounts>({ ...OPEN_ACCOUNTS, values: [companyId, today] })
+export async function openAccounts(reader: Reader, { today }: Calendar): Promise<OpenAccounts> {
+  const { rows } = await reader.query<OpenAccounts>({ ...OPEN_ACCOUNTS, values: [today] })
   return rows[0] as OpenAccounts
 }

@@ -1,4 +1,5 @@
-import type { Queryable } from '#postgres/database.ts'
+import type { Reader } from '../reader.ts'
+import { t } from '../tables.ts'
 
 /** What acquirers keep of the money of a period, in cents (FIG-910). */
 export interface AcquirerFees {
@@ -19,17 +20,16 @@ const FEES = {
   name: 'acquirer_fees',
   text: `select count(*) as count, coalesce(sum(fee_cents), 0)::text as fee_cents,
            coalesce(sum(known_fee_cents), 0)::text as known_fee_cents
-         from acquirer_payments where company_id = $1 and at >= $2::timestamptz and at < $3::timestamptz`,
+         from ${t.acquirer_payments} where company_id = $1 and at >= $2::timestamptz and at < $3::timestamptz`,
 }
 
 export async function sumAcquirerFees(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   { from, to }: Instants,
 ): Promise<AcquirerFees> {
-  const { rows } = await pool.query<{ count: number; fee_cents: string; known_fee_cents: string }>({
+  const { rows } = await reader.query<{ count: number; fee_cents: string; known_fee_cents: string }>({
     ...FEES,
-    values: [companyId, from, to],
+    values: [from, to],
   })
   const { count = 0, fee_cents = '0', known_fee_cents = '0' } = rows[0] ?? {}
   return { count, fee_cents: BigInt(fee_cents), known_fee_cents: BigInt(known_fee_cents) }
@@ -53,10 +53,10 @@ export interface AcquirerPayments extends AcquiredSums {
 const SUMS = `l.payment_type_id, max(t.doc ->> 'name') as name, sum(l.count)::bigint as count,
       sum(l.gross)::text as gross_cents, sum(l.fee)::text as fee_cents`
 
-const LINES = `acquirer_payments p
+const LINES = `${t.acquirer_payments} p
     cross join lateral json_to_recordset(p.lines)
       as l(due_on date, payment_type_id bigint, count bigint, gross bigint, fee bigint)
-    left join payment_types t on t.company_id = p.company_id and t.id = l.payment_type_id`
+    left join ${t.payment_types} t on t.company_id = p.company_id and t.id = l.payment_type_id`
 
 const IS_SOME = 'sum(l.count) <> 0 or sum(l.gross) <> 0 or sum(l.fee) <> 0'
 
@@ -79,11 +79,10 @@ const CALENDAR = {
 
 /** What acquirers pay on each day of a period, both days inclusive: at most a row for each day and payment type. */
 export async function acquirerCalendar(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   { from, to }: { readonly from: string; readonly to: string },
 ): Promise<AcquirerPayments[]> {
-  const { rows } = await pool.query<InTexts<AcquirerPayments>>({ ...CALENDAR, values: [companyId, from, to] })
+  const { rows } = await reader.query<InTexts<AcquirerPayments>>({ ...CALENDAR, values: [from, to] })
   return rows.map(inCents)
 }
 
@@ -97,7 +96,7 @@ const MOVED = {
 }
 
 /** Money of a period through acquirers by payment type, whenever they pay it. */
-export async function acquiredIn(pool: Queryable, companyId: number, { from, to }: Instants): Promise<AcquiredSums[]> {
-  const { rows } = await pool.query<InTexts<AcquiredSums>>({ ...MOVED, values: [companyId, from, to] })
+export async function acquiredIn(reader: Reader, { from, to }: Instants): Promise<AcquiredSums[]> {
+  const { rows } = await reader.query<InTexts<AcquiredSums>>({ ...MOVED, values: [from, to] })
   return rows.map(inCents)
 }

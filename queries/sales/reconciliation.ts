@@ -1,6 +1,7 @@
 import { fromBigCents } from '#domain/money.ts'
 import { centsOf, waysOf } from '#projections/sale-payments.ts'
 import type { Sum } from '../sums.ts'
+import { t } from '../tables.ts'
 
 /**
  * How the sales of a period become its takings (PANEL-420): sold − cancelled − returned = net. A cancellation belongs
@@ -87,7 +88,7 @@ export function reconcileSales(rows: readonly SumsOfKind[], names: readonly WayN
 
 /** SQL of the payment types as JSON, for `reconcileSales`. $1: company. */
 export const WAY_NAMES = `(select coalesce(json_agg(json_build_object(
-  'id', t.id, 'name', t.doc -> 'name', 'is_cash', t.doc -> 'is_cash')), '[]') from payment_types t where t.company_id = $1)`
+  'id', t.id, 'name', t.doc -> 'name', 'is_cash', t.doc -> 'is_cash')), '[]') from ${t.payment_types} t where t.company_id = $1)`
 
 /**
  * SQL of a lateral subquery `(way, cents, count)` of a return `r` of a sale `t`: the whole, with the way null, and each
@@ -108,8 +109,8 @@ const WAYS_OF_RETURN = `(
  */
 export const returnsIn = (from: string, to: string, columns = '', conditions = ''): string => `
   select w.way, w.cents, w.count${columns}
-  from sale_returns r
-  join sales t on t.company_id = r.company_id and t.id = r.sale_id
+  from ${t.sale_returns} r
+  join ${t.sales} t on t.company_id = r.company_id and t.id = r.sale_id
     and (r.order_id is null or (t.status = 'completed' and r.cents <> 0))
   cross join lateral ${WAYS_OF_RETURN} w
   where r.company_id = $1 and r.returned_at >= ${from} and r.returned_at < ${to}${conditions}`
@@ -120,8 +121,8 @@ export const returnsIn = (from: string, to: string, columns = '', conditions = '
  */
 export const returnedItemsIn = (from: string, to: string, conditions = ''): string => `
   select coalesce(i.catalog_item_id::text, '') as key, i.cents, i.thousandths
-  from sale_returns r
-  join sales t on t.company_id = r.company_id and t.id = r.sale_id and (r.order_id is null or t.status = 'completed')
+  from ${t.sale_returns} r
+  join ${t.sales} t on t.company_id = r.company_id and t.id = r.sale_id and (r.order_id is null or t.status = 'completed')
   cross join lateral json_to_recordset(r.items) i (catalog_item_id bigint, thousandths bigint, cents bigint)
   where r.company_id = $1 and r.returned_at >= ${from} and r.returned_at < ${to}${conditions}`
 
@@ -136,8 +137,8 @@ export const returnedCostsIn = (from: string, to: string): string => `
   select coalesce(sum(g.units), 0)::text as units, coalesce(sum(r.cents), 0)::text as cents,
     coalesce(sum(r.cents) filter (where t.cost_cents is not null), 0)::text as known_cents,
     coalesce(sum(round(t.cost_cents * g.restocked_cents::numeric / nullif(t.total_cents - ${DELIVERY_FEE}, 0))), 0)::text as cost_cents
-  from sale_returns r
-  join sales t on t.company_id = r.company_id and t.id = r.sale_id and (r.order_id is null or t.status = 'completed')
+  from ${t.sale_returns} r
+  join ${t.sales} t on t.company_id = r.company_id and t.id = r.sale_id and (r.order_id is null or t.status = 'completed')
   cross join lateral (
     select coalesce(sum(i.cents) filter (where i.restock), 0) as restocked_cents,
       sum(case when i.thousandths % 1000 = 0 then i.thousandths / 1000 else 1 end) as units

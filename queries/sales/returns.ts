@@ -1,10 +1,10 @@
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import type { Queryable } from '#postgres/database.ts'
 import type { AccountObject } from '#projections/finance.ts'
 import type { ReturnObject } from '#projections/returns.ts'
 import type { SaleRow } from '#projections/sales.ts'
 import { type ListOrder, orderBy, sumStatement } from '../list-statement.ts'
+import type { Reader } from '../reader.ts'
 import {
   type FoundRecords,
   getBy,
@@ -17,6 +17,7 @@ import {
   type Paging,
 } from '../records.ts'
 import { moneySum, type Sum } from '../sums.ts'
+import { t } from '../tables.ts'
 
 interface Filters {
   readonly sale_id?: number | undefined
@@ -38,7 +39,7 @@ interface Period {
 
 const returnListing: Listing<Filters & Period> = {
   resource: 'returns',
-  from: 'returns t',
+  from: `${t.returns} t`,
   record: 't.doc',
   filters: {
     sale_id: (value) => `t.sale_id = ${value}::bigint`,
@@ -59,28 +60,25 @@ type ReturnFilters = Filters & Days & { readonly timezone: string }
 
 /** `timezone` is the company's; it decides where days begin. */
 export const listReturns = (
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   { timezone, returned_from, returned_to, ...query }: ListPaging & ReturnFilters,
 ): Promise<Page | Refusal> =>
-  list(pool, returnListing, companyId, { ...query, ...periodOf({ returned_from, returned_to }, timezone) })
+  list(reader, returnListing, { ...query, ...periodOf({ returned_from, returned_to }, timezone) })
 
 /** Latest return first: tills may upload those of earlier hours. */
 const LAST_RETURNED_FIRST: ListOrder = { ...orderBy('last_returned', 'returned_at', 'timestamptz'), descending: true }
 
 /** For people, latest first. */
 export const listLatestReturns = (
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   { timezone, returned_from, returned_to, ...query }: Paging & ReturnFilters,
 ): Promise<Page | Refusal> =>
-  listInOrder(pool, returnListing, LAST_RETURNED_FIRST, companyId, {
+  listInOrder(reader, returnListing, LAST_RETURNED_FIRST, {
     ...query,
     ...periodOf({ returned_from, returned_to }, timezone),
   })
 
-export const getReturn = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
-  getBy(pool, returnListing, companyId, 'id', id)
+export const getReturn = (reader: Reader, id: number): Promise<FoundRecords> => getBy(reader, returnListing, 'id', id)
 
 /** Money that went back to a buyer: a return of goods, or a refund of an order that is a sale. */
 export interface GivenBack {
@@ -99,10 +97,10 @@ export interface GivenBack {
 /** Joins the sale: a cancelled sale of an order has no refunds, and goods of an order are no money (`returnsIn`). */
 const givenBackListing: Listing<Period> = {
   resource: 'given_back',
-  from: `sale_returns t
-    join sales s on s.company_id = t.company_id and s.id = t.sale_id
+  from: `${t.sale_returns} t
+    join ${t.sales} s on s.company_id = t.company_id and s.id = t.sale_id
       and (t.order_id is null or (s.status = 'completed' and t.cents <> 0))
-    left join returns r on r.company_id = t.company_id and r.id = t.return_id`,
+    left join ${t.returns} r on r.company_id = t.company_id and r.id = t.return_id`,
   record: `json_build_object('return', r.doc, 'order_id', t.order_id, 'sale_id', t.sale_id,
     'amount', ${moneySum('t.cents')}, 'is_reversal', t.is_reversal, 'returned_at', t.returned_at)`,
   filters: {
@@ -124,11 +122,10 @@ type GivenBackDays = Days & { readonly timezone: string }
 
 /** All returns and refunds for people, latest first. */
 export const listGivenBack = (
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   { timezone, returned_from, returned_to, ...query }: Paging & GivenBackDays,
 ): Promise<Page | Refusal> =>
-  listInOrder(pool, givenBackListing, LAST_GIVEN_BACK_FIRST, companyId, {
+  listInOrder(reader, givenBackListing, LAST_GIVEN_BACK_FIRST, {
     ...query,
     ...periodOf({ returned_from, returned_to }, timezone),
   })
@@ -138,8 +135,7 @@ export const MAX_SUMMED_RETURNS = 10_000
 
 /** Their sum as sales are reconciled: a refund or return that was taken back counts as none. */
 export async function sumGivenBack(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   { timezone, ...days }: GivenBackDays,
 ): Promise<Sum & { readonly listed: number }> {
   const { condition, values } = matchingRecords(givenBackListing, periodOf(days, timezone), 3)
@@ -148,9 +144,9 @@ export async function sumGivenBack(
     from (select t.order_id, t.cents, t.is_reversal from ${givenBackListing.from} where ${condition}
       order by t.returned_at desc limit $2::bigint + 1) found`
   const statement = sumStatement('sum_given_back', text, values.length)
-  const { rows } = await pool.query<Sum & { readonly listed: number }>({
+  const { rows } = await reader.query<Sum & { readonly listed: number }>({
     ...statement,
-    values: [companyId, MAX_SUMMED_RETURNS, ...values],
+    values: [MAX_SUMMED_RETURNS, ...values],
   })
   return rows[0] as Sum & { readonly listed: number }
 }
@@ -160,14 +156,14 @@ export type ReturnableRow = Pick<SaleRow, 'status' | 'received_cents' | 'returne
   readonly accounts: readonly AccountObject<unknown>[]
 }
 
-export async function getReturnable(pool: Queryable, companyId: number, saleId: number): Promise<ReturnableRow | null> {
-  const { rows } = await pool.query<ReturnableRow>({
+export async function getReturnable(reader: Reader, saleId: number): Promise<ReturnableRow | null> {
+  const { rows } = await reader.query<ReturnableRow>({
     name: 'returnable_sale',
     text: `select s.status, s.received_cents, s.returned, s.stock_moves, s.doc, coalesce((
         select json_agg(r.doc) from json_array_elements_text(s.receivable_ids) account(id)
-        join receivables r on r.company_id = s.company_id and r.id = account.id::bigint and r.deleted_at is null), '[]') as accounts
-      from sales s where s.company_id = $1 and s.id = $2`,
-    values: [companyId, saleId],
+        join ${t.receivables} r on r.company_id = s.company_id and r.id = account.id::bigint and r.deleted_at is null), '[]') as accounts
+      from ${t.sales} s where s.company_id = $1 and s.id = $2`,
+    values: [saleId],
   })
   return rows[0] ?? null
 }

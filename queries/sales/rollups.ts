@@ -1,6 +1,7 @@
-import type { Queryable } from '#postgres/database.ts'
 import { sellerOf, unitsOf } from '#projections/sale-payments.ts'
 import { COARSE_ROLLUPS, spanOf } from '#projections/sales-rollups.ts'
+import type { Reader } from '../reader.ts'
+import { t } from '../tables.ts'
 import {
   reconcileSales,
   returnedCostsIn,
@@ -82,7 +83,7 @@ const firstSpan = (minutes: string): string =>
 const [FROM, TO] = ['($2::timestamptz[])[1]', '($2::timestamptz[])[cardinality($2::timestamptz[])]']
 
 /** Rows of one kind within the period; they are adjacent in the index. */
-const ofKind = (kind: string): string => `sales_sums
+const ofKind = (kind: string): string => `${t.sales_sums}
   where company_id = $1 and kind = '${kind}' and span >= ($2::timestamptz[])[1] and span < ($2::timestamptz[])[cardinality($2::timestamptz[])]`
 
 /** Bounds of the days (d1 to d2) and months (m1 to m2) of the period that have coarse rollups (COARSE_ROLLUPS). */
@@ -96,7 +97,7 @@ const WIDE_BOUNDS = `
 
 /** Forces an index range although the planner does not know the bounds. */
 const between = (kind: string, from: string, to: string): string => `
-  select key, sales, cents, quantity from sales_sums
+  select key, sales, cents, quantity from ${t.sales_sums}
   where company_id = $1 and kind = '${kind}' and span >= (select ${from} from w) and span < (select ${to} from w)`
 
 /** Figures by item, from the coarsest available spans. */
@@ -155,7 +156,7 @@ const BAR_FIGURES = `coalesce(sum(count), 0) as count, ${BAR_SUMS.map((name) => 
 
 const SALES_SUMS = {
   name: 'panel_sales_sums',
-  text: `with a as (select * from summed_sales where company_id = $1), w as materialized (${WIDE_BOUNDS})
+  text: `with a as (select * from ${t.summed_sales} where company_id = $1), w as materialized (${WIDE_BOUNDS})
     select
       coalesce((select json_agg(b) from (
         select n, ${BAR_FIGURES} from (
@@ -165,27 +166,27 @@ const SALES_SUMS = {
       ${WAY_NAMES} as types,
       (select to_json(b) from (select ${BAR_FIGURES} from (
         select sum(sales) as count, sum(cents) as cents, sum(quantity) as units, sum(known_cents) as known_cents, sum(cost_cents) as cost_cents
-        from sales_sums where company_id = $1 and kind = 'sale' and span >= $3::timestamptz and span < ${LAST_SPAN}
+        from ${t.sales_sums} where company_id = $1 and kind = 'sale' and span >= $3::timestamptz and span < ${LAST_SPAN}
         union all
         select count(*), sum(total_cents), sum(${unitsOf('s')}), sum(total_cents) filter (where cost_cents is not null), sum(cost_cents)
-        from sales s
+        from ${t.sales} s
         where company_id = $1 and status = 'completed' and sold_at >= greatest(${LAST_SPAN}, $3::timestamptz) and sold_at < $4::timestamptz
       ) as both_parts) b) as before,
       (select to_json(c) from (${returnedCostsIn(FROM, TO)}) c) as returned_costs,
       (select to_json(c) from (${returnedCostsIn('$3::timestamptz', '$4::timestamptz')}) c) as returned_costs_before,
       coalesce((select json_agg(b) from (
-        select width_bucket(span, $5::timestamptz[]) as n, sum(cents)::text as cents from sales_sums
+        select width_bucket(span, $5::timestamptz[]) as n, sum(cents)::text as cents from ${t.sales_sums}
         where company_id = $1 and kind = 'sale' and span >= ($5::timestamptz[])[1] and span < ($5::timestamptz[])[cardinality($5::timestamptz[])]
         group by 1) b), '[]') as bars_before,
       coalesce((select json_agg(json_build_object('key', g.key, 'name', i.doc -> 'name', 'unit', i.doc -> 'unit', 'count', g.count, 'cents', g.cents::text, 'quantity', g.quantity::text)
           order by g.cents desc, g.key)
         from (select * from (${ITEMS}) each where key <> '' order by cents desc, key limit ${TOP_ITEMS}) g
-        left join catalog_items i on i.company_id = $1 and i.id = g.key::bigint), '[]') as items,
+        left join ${t.catalog_items} i on i.company_id = $1 and i.id = g.key::bigint), '[]') as items,
       ${listed(netBy('origin', 't.origin'))} as origins,
       ${listed(netBy('seller', sellerOf('t')))} as sellers,
-      (select min(sold_at) from sales where company_id = $1) as first_sold_at,
+      (select min(sold_at) from ${t.sales} where company_id = $1) as first_sold_at,
       coalesce((select is_filled and coalesce((
-        select (s.changed_at, s.revision) <= (a.changed_at, a.revision) from sales s where s.company_id = $1
+        select (s.changed_at, s.revision) <= (a.changed_at, a.revision) from ${t.sales} s where s.company_id = $1
         order by s.changed_at desc, s.revision desc limit 1), true) from a), false) as is_complete`,
 }
 
@@ -220,13 +221,9 @@ const named = <F extends { readonly cents: string }>(figures: readonly F[]) =>
 export const NO_SALES_BAR: SalesBar = { count: 0, cents: 0n, units: 0n, known_cents: 0n, cost_cents: 0n }
 
 /** Reads the rollup as far as it has been refreshed (projections). */
-export async function salesSums(
-  pool: Queryable,
-  companyId: number,
-  { bounds, before }: SalesPeriod,
-): Promise<SalesSums> {
-  const values = [companyId, bounds, before.from, before.to, before.bounds]
-  const { rows } = await pool.query<Row>({ ...SALES_SUMS, values })
+export async function salesSums(reader: Reader, { bounds, before }: SalesPeriod): Promise<SalesSums> {
+  const values = [bounds, before.from, before.to, before.bounds]
+  const { rows } = await reader.query<Row>({ ...SALES_SUMS, values })
   const [row] = rows
   if (!row) throw new Error('sales rollup: statement returned no row')
   const byBar = new Map(row.bars.map(({ n, ...bar }) => [n, barOf(bar)]))

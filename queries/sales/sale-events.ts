@@ -1,5 +1,6 @@
-import type { Queryable } from '#postgres/database.ts'
 import type { SaleObject } from '#projections/sales.ts'
+import type { Reader } from '../reader.ts'
+import { t } from '../tables.ts'
 
 /** The revisions of a sale's events. */
 interface SaleEvents {
@@ -14,9 +15,9 @@ interface SaleEvents {
 
 const SALE_EVENTS = `
   select s.first_revision, s.revision, s.past_revisions, s.status, l.revision as head,
-    (select json_agg(p.revisions) from row_pasts p
+    (select json_agg(p.revisions) from ${t.row_pasts} p
      where p.company_id = s.company_id and p.of_table = 'sales' and p.row_id = s.id) as pasts
-  from sales s join ledgers l on l.company_id = s.company_id
+  from ${t.sales} s join ${t.ledgers} l on l.company_id = s.company_id
   where s.company_id = $1 and s.id = $2`
 
 interface SaleEventsRow {
@@ -29,8 +30,8 @@ interface SaleEventsRow {
 }
 
 /** Null if the sale does not exist. */
-export async function findSaleEvents(pool: Queryable, companyId: number, id: number): Promise<SaleEvents | null> {
-  const { rows } = await pool.query<SaleEventsRow>({ name: 'sale_events', text: SALE_EVENTS, values: [companyId, id] })
+export async function findSaleEvents(reader: Reader, id: number): Promise<SaleEvents | null> {
+  const { rows } = await reader.query<SaleEventsRow>({ name: 'sale_events', text: SALE_EVENTS, values: [id] })
   const [row] = rows
   if (!row) return null
   const changes = new Set([...(row.pasts ?? []).flat(), ...(row.past_revisions ?? []), row.revision])

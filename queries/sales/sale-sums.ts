@@ -1,9 +1,9 @@
-import type { Queryable } from '#postgres/database.ts'
 import { centsOf, waysOf } from '#projections/sale-payments.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { sumStatement } from '../list-statement.ts'
-import { withReadSet } from '../read-set.ts'
+import type { Reader } from '../reader.ts'
 import { moneySum } from '../sums.ts'
+import { t } from '../tables.ts'
 import { type Reconciliation, reconcile, returnedItemsIn, returnsIn, type SumsOfKind } from './reconciliation.ts'
 import { type LatestSaleFilters, MAX_SCANNED_SALES, toSaleConditions } from './sales.ts'
 
@@ -95,11 +95,7 @@ interface SumsRow {
 /**
  * Counts and sums people's filters (PANEL-140). Returns are those of the days, of sales that the other filters find.
  */
-export async function sumLatestSales(
-  pool: Queryable,
-  companyId: number,
-  filters: LatestSaleFilters,
-): Promise<SaleSums> {
+export async function sumLatestSales(reader: Reader, filters: LatestSaleFilters): Promise<SaleSums> {
   const { listing, conditions } = toSaleConditions(filters)
   const given = Object.entries(conditions).filter(([, value]) => value !== undefined)
   const parameterOf = (name: string) => `$${given.findIndex(([one]) => one === name) + 3}`
@@ -118,17 +114,17 @@ export async function sumLatestSales(
       ${returned.whole} as returned, ${returned.way} as returned_way
     from ${isOfItem ? `${returned.item} b left join ` : ''}(
       select t.total_cents, t.status${needsDoc ? ', t.doc, t.line_discounts' : ''}, true${conjunction(checked)} as is_found
-      from sales t
+      from ${t.sales} t
       where t.company_id = $1${listing.where ? ` and ${listing.where}` : ''}${conjunction(indexed)}
       order by t.sold_at desc
       limit (select $2::bigint + 1)
     ) s${isOfItem ? ' on true' : ''}
     ${isOfWay ? `left join lateral ${waysOf('s')} w on s.is_found and w.way = ${parameterOf('payment_type_id')}::bigint::text` : ''}
     ${isOfItem ? `left join ${itemIn(parameterOf('item'))}` : ''}`
-  const values = [companyId, MAX_SCANNED_SALES, ...given.map(([, value]) => value)]
+  const values = [MAX_SCANNED_SALES, ...given.map(([, value]) => value)]
   const readSet = { ...(!needsDoc && { sales: 'columns' as const }), customers: 'columns' as const }
   const statement = sumStatement('sum_sales', text, given.length)
-  const { rows } = await pool.query<SumsRow>(withReadSet({ ...statement, values, readSet }))
+  const { rows } = await reader.query<SumsRow>({ ...statement, values, readSet })
   const { sales, way, returned: back, returned_way, ...row } = rows[0] as SumsRow
   return { ...row, ...reconcile([...sales, ...back]), way: way && reconcile([...way, ...returned_way]) }
 }

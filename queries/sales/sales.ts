@@ -1,11 +1,10 @@
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import type { Queryable } from '#postgres/database.ts'
 import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
 import { sellerOf } from '#projections/sale-payments.ts'
 import { IS_CANCELLED } from '#projections/sales.ts'
 import { type ListOrder, orderBy } from '../list-statement.ts'
-import { type ReadScope, withReadSet } from '../read-set.ts'
+import type { Reader, ReadScope } from '../reader.ts'
 import {
   containing,
   type FoundRecords,
@@ -18,6 +17,7 @@ import {
   type Page,
   type Paging,
 } from '../records.ts'
+import { t } from '../tables.ts'
 
 interface Period {
   readonly sold_from?: string
@@ -61,7 +61,7 @@ export interface SaleFilters extends Filters, Days {}
 
 /** A deleted customer has no name to search by; its sales keep the name at the time of sale. */
 const IS_OF_CUSTOMER = (name: string) =>
-  `t.customer_id in (select c.id from customers c where c.company_id = $1 and c.sort_key like ${name}::text)`
+  `t.customer_id in (select c.id from ${t.customers} c where c.company_id = $1 and c.sort_key like ${name}::text)`
 
 /** Bound of scanned sales, latest first. */
 export const MAX_SCANNED_SALES = 50_000
@@ -75,12 +75,12 @@ const HAS_ITEM = (item: string) => `case when left(t.doc::text, 7) = '{"id": '
   then strpos(t.doc::text, '"catalog_item_id": ' || ${item}::bigint || '}') > 0
   else strpos(t.doc::text, '"catalog_item_id":' || ${item}::bigint || ',') > 0 end`
 
-const earliestAmong = (before: string) => `(select m.sold_at from sales m
+const earliestAmong = (before: string) => `(select m.sold_at from ${t.sales} m
   where m.company_id = $1 and m.sold_at < ${before}::timestamptz order by m.sold_at desc offset ${MAX_SCANNED_SALES} limit 1)`
 
 export const saleListing: Listing<Filters & PanelFilters & Period> = {
   resource: 'sales',
-  from: 'sales t',
+  from: `${t.sales} t`,
   record: 't.doc',
   joinedTables: ['customers'],
   filters: {
@@ -90,10 +90,10 @@ export const saleListing: Listing<Filters & PanelFilters & Period> = {
     external_id: (value) => `t.external_id = ${value}::text`,
     fiscal: (value) => `t.fiscal = ${value}::text`,
     offline_id: (value) =>
-      `t.id = (select o.sale_id from offline_sales o where o.company_id = $1 and o.offline_id = ${value}::text)`,
+      `t.id = (select o.sale_id from ${t.offline_sales} o where o.company_id = $1 and o.offline_id = ${value}::text)`,
     // By the sales of the session: a walk through all sales would take long for a session of last year.
     cash_session_id: (value) =>
-      `t.id = any(array(select o.id from sales o where o.company_id = $1 and o.cash_session_id = ${value}::text))`,
+      `t.id = any(array(select o.id from ${t.sales} o where o.company_id = $1 and o.cash_session_id = ${value}::text))`,
     sold_from: (value) => `t.sold_at >= ${value}::timestamptz`,
     sold_before: (value) => `t.sold_at < ${value}::timestamptz`,
     id: (value) => `t.id = ${value}::bigint`,
@@ -108,11 +108,10 @@ export const saleListing: Listing<Filters & PanelFilters & Period> = {
 
 /** `timezone` is the company's; it decides where days begin. */
 export function listSales(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   { timezone, sold_from, sold_to, ...query }: ListPaging & SaleFilters & { readonly timezone: string },
 ): Promise<Page | Refusal> {
-  return list(pool, saleListing, companyId, { ...query, ...periodOf({ sold_from, sold_to }, timezone) })
+  return list(reader, saleListing, { ...query, ...periodOf({ sold_from, sold_to }, timezone) })
 }
 
 /** The partial index of cancelled sales is used only if the statement names its condition. */
@@ -148,8 +147,7 @@ const UNINDEXED = ['payment_type_id', 'origin', 'actor', 'seller', 'item'] as co
  * caller wants all, however long it takes.
  */
 export function listLatestSales(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   { limit, cursor, order, isWhole = false, ...filters }: LatestQuery,
 ): Promise<Page | Refusal> {
   const { listing, conditions } = toSaleConditions(filters)
@@ -157,7 +155,7 @@ export function listLatestSales(
   const usual = filters.fiscal === undefined ? LAST_SOLD_FIRST : NEWEST_FIRST
   const isScanned = UNINDEXED.some((name) => filters[name] !== undefined)
   const among = isScanned && !isWhole ? (conditions.sold_before ?? 'infinity') : undefined
-  return listInOrder(pool, listing, order ?? usual, companyId, { ...conditions, among, limit, cursor })
+  return listInOrder(reader, listing, order ?? usual, { ...conditions, among, limit, cursor })
 }
 
 const periodOf = ({ sold_from, sold_to }: Days, timezone: string): Period => ({
@@ -165,12 +163,11 @@ const periodOf = ({ sold_from, sold_to }: Days, timezone: string): Period => ({
   sold_before: sold_to && startOfDay(addDays(sold_to, 1), timezone),
 })
 
-export const getSale = (pool: Queryable, companyId: number, id: number): Promise<FoundRecords> =>
-  getBy(pool, saleListing, companyId, 'id', id)
+export const getSale = (reader: Reader, id: number): Promise<FoundRecords> => getBy(reader, saleListing, 'id', id)
 
 /** A cancelled sale keeps its external id. */
-export const getSaleByExternalId = (pool: Queryable, companyId: number, externalId: string): Promise<FoundRecords> =>
-  getBy(pool, saleListing, companyId, 'external_id', externalId)
+export const getSaleByExternalId = (reader: Reader, externalId: string): Promise<FoundRecords> =>
+  getBy(reader, saleListing, 'external_id', externalId)
 
 /** Records that a sale created outside its own. */
 export interface SaleTraces {
@@ -202,30 +199,29 @@ export interface SaleUpload {
 
 const TRACES = `
   select coalesce(owed.list, '[]') as receivables, upload.entry as upload,
-    exists (select from customers c where c.company_id = s.company_id and c.id = s.customer_id and c.deleted_at is null) as has_customer
-  from sales s
+    exists (select from ${t.customers} c where c.company_id = s.company_id and c.id = s.customer_id and c.deleted_at is null) as has_customer
+  from ${t.sales} s
   left join lateral (
     select json_agg(json_build_object('id', r.id, 'amount', r.doc->>'amount', 'open_amount', r.doc->>'open_amount',
       'due_date', r.due_date, 'status', r.status,
       'is_deleted', r.deleted_at is not null) order by r.id) as list
     from json_array_elements_text(s.receivable_ids) made
-    join receivables r on r.company_id = s.company_id and r.id = made.value::bigint) owed on true
+    join ${t.receivables} r on r.company_id = s.company_id and r.id = made.value::bigint) owed on true
   left join lateral (
     select json_build_object('offline_id', t.offline_id, 'recorded_at', t.recorded_at, 'actor', t.actor,
       'warnings', t.warnings) as entry
-    from offline_sales t where t.company_id = s.company_id and t.sale_id = s.id) upload on true
+    from ${t.offline_sales} t where t.company_id = s.company_id and t.sale_id = s.id) upload on true
   where s.company_id = $1 and s.id = $2`
 
-const CUSTOMER_OF =
-  'select s.customer_id as id from sales s where s.company_id = $1 and s.id = $2 and s.customer_id is not null'
-const RECEIVABLES_OF = `select made.value::bigint as id from sales s cross join json_array_elements_text(s.receivable_ids) made
+const CUSTOMER_OF = `select s.customer_id as id from ${t.sales} s where s.company_id = $1 and s.id = $2 and s.customer_id is not null`
+const RECEIVABLES_OF = `select made.value::bigint as id from ${t.sales} s cross join json_array_elements_text(s.receivable_ids) made
   where s.company_id = $1 and s.id = $2`
 
 /** Null if the sale does not exist. */
-export async function getSaleTraces(pool: Queryable, companyId: number, id: number): Promise<SaleTraces | null> {
-  const values = [companyId, id]
+export async function getSaleTraces(reader: Reader, id: number): Promise<SaleTraces | null> {
+  const values = [id]
   const ofSale = (text: string): ReadScope => ({ text, values, readSet: { sales: [id] } })
   const readSet = { sales: [id], customers: ofSale(CUSTOMER_OF), receivables: ofSale(RECEIVABLES_OF) }
-  const { rows } = await pool.query<SaleTraces>(withReadSet({ name: 'sale_traces', text: TRACES, values, readSet }))
+  const { rows } = await reader.query<SaleTraces>({ name: 'sale_traces', text: TRACES, values, readSet })
   return rows[0] ?? null
 }

@@ -1,9 +1,10 @@
 import { addDays, startOfDay } from '#domain/instant.ts'
-import type { Queryable } from '#postgres/database.ts'
 import type { CashSessionObject } from '#projections/cash-sessions.ts'
 import { givenBackBy, statedRefunds, waysOf } from '#projections/sale-payments.ts'
 import { IS_CANCELLED } from '#projections/sales.ts'
+import type { Reader } from '../reader.ts'
 import { moneySum, type Sum } from '../sums.ts'
+import { t } from '../tables.ts'
 import {
   reconcileSales,
   returnsIn,
@@ -72,11 +73,11 @@ const IS_OUTSIDE = '(session_id is null or session_id <> all($6::text[]))'
  */
 const DAY = `
   with sold as materialized (
-    select ${NEEDED}, true as is_of_day from sales t
+    select ${NEEDED}, true as is_of_day from ${t.sales} t
     where t.company_id = $1 and t.sold_at >= $2::timestamptz and t.sold_at < $3::timestamptz
     limit $4::bigint + 1),
   others as materialized (
-    select ${NEEDED}, false as is_of_day from sales t
+    select ${NEEDED}, false as is_of_day from ${t.sales} t
     where t.company_id = $1 and t.${IS_CANCELLED} and t.changed_at >= $2::timestamptz
       and not (t.sold_at >= $2::timestamptz and t.sold_at < $3::timestamptz)
     limit $4::bigint + 1),
@@ -84,24 +85,24 @@ const DAY = `
     select s.*, o.actor, o.sale_id is not null as is_till,
       s.cancelled_at >= $2::timestamptz and s.cancelled_at < $3::timestamptz and not s.is_nothing as is_undone
     from (select * from sold union all select * from others) s
-    left join offline_sales o on o.company_id = $1 and o.sale_id = s.id),
+    left join ${t.offline_sales} o on o.company_id = $1 and o.sale_id = s.id),
   taken as materialized (
     select k.*, w.way, w.cents, coalesce(y.doc ->> 'is_cash' = 'true', false) as is_cash
     from known k cross join lateral ${waysOf('k', 'k.payments')} w
-    left join payment_types y on y.company_id = $1 and y.id = nullif(w.way, '')::bigint
+    left join ${t.payment_types} y on y.company_id = $1 and y.id = nullif(w.way, '')::bigint
     where k.is_of_day),
   given_back as materialized (
     select k.actor, b.cents, k.cancel_session_id as session_id
     from known k cross join lateral ${GIVEN_BACK} b
-    join payment_types y on y.company_id = $1 and y.id = nullif(b.way, '')::bigint and y.doc ->> 'is_cash' = 'true'
+    join ${t.payment_types} y on y.company_id = $1 and y.id = nullif(b.way, '')::bigint and y.doc ->> 'is_cash' = 'true'
     where k.is_undone and k.is_till),
   returned as materialized (
     select r.*, o.actor, o.sale_id is not null as is_till, b.cash_session_id as session_id,
       coalesce(y.doc ->> 'is_cash' = 'true', false) as is_cash
     from (${RETURNS}) r
-    left join offline_sales o on o.company_id = $1 and o.sale_id = r.sale_id
-    left join returns b on b.company_id = $1 and b.id = r.return_id
-    left join payment_types y on y.company_id = $1 and y.id = nullif(r.way, '')::bigint),
+    left join ${t.offline_sales} o on o.company_id = $1 and o.sale_id = r.sale_id
+    left join ${t.returns} b on b.company_id = $1 and b.id = r.return_id
+    left join ${t.payment_types} y on y.company_id = $1 and y.id = nullif(r.way, '')::bigint),
   figures as (
     select is_till, actor, status as kind, null::text as way, count(*) as count, sum(total_cents)::text as cents
     from known where is_of_day group by is_till, actor, status
@@ -125,7 +126,7 @@ const DAY = `
     (select coalesce(json_agg(c), '[]') from cash c) as cash,
     ${WAY_NAMES} as types,
     (select json_build_object('count', coalesce(sum(case when p.reverses is null then 1 else -1 end), 0)::integer,
-       'amount', ${moneySum('sum(p.received_cents)')}) from receivable_payments p
+       'amount', ${moneySum('sum(p.received_cents)')}) from ${t.receivable_payments} p
      where p.company_id = $1 and p.paid_on = $5::date and p.payment_method = 'cash' and p.kind = 'payment') as settled_in_cash`
 
 type Cash = Pick<TillDay, 'actor' | 'cash_in' | 'cash_back' | 'cash' | 'has_cash'>
@@ -146,13 +147,12 @@ const tillOf = ({ opened_by_user_id, closed_by_user_id }: CashSessionObject): st
 
 /** Sales of each till on a day by payment type, with the given cash sessions, and the expected cash beside them. */
 export async function tillsOfDay(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   { day, timezone, sessions }: Day & { readonly sessions: readonly CashSessionObject[] },
 ): Promise<TillsDay> {
   const bounds = [startOfDay(day, timezone), startOfDay(addDays(day, 1), timezone)]
-  const values = [companyId, ...bounds, MAX_TILLS_OF_DAY, day, sessions.map(({ session_id }) => session_id)]
-  const { rows } = await pool.query<DayRow>({ name: 'tills_of_day', text: DAY, values })
+  const values = [...bounds, MAX_TILLS_OF_DAY, day, sessions.map(({ session_id }) => session_id)]
+  const { rows } = await reader.query<DayRow>({ name: 'tills_of_day', text: DAY, values })
   const { isPartial, settled_in_cash, figures, cash, types } = rows[0] as DayRow
   const ofTills = figures.filter(({ is_till }) => is_till)
   const cashOf = new Map(cash.map((each) => [each.actor, each] as const))

@@ -16,6 +16,7 @@ import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
 import { operate } from '#ledger/write/operation.ts'
 import { runCommands } from '#ledger/write/run.ts'
 import type { Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
+import { fullReader } from '#queries/reader.ts'
 import type { Services } from '#services.ts'
 import { actingOf, admissionOf, CHALLENGE, callerOf } from './authenticate.ts'
 import { type BatchInput, batchOf, composeBatch, readBatch, resumeBatch } from './batch.ts'
@@ -101,7 +102,8 @@ async function answerRead(route: ReadRoute, context: Services, request: Request,
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
   const caller = callerOf(response)
   const params = request.params as Params
-  const read = (place: ReadSession) => route.read({ ...context, ...place, caller, params, query })
+  const read = (place: ReadSession) =>
+    route.read({ ...context, ...place, reader: fullReader(place.pool, caller.companyId), caller, params, query })
   const now = { pool: context.poolOf(caller.companyId), store: context.store }
   const mayLag = route.ofLedger || route.fromReplica
   const found = await read(mayLag ? context.readsOf(caller.companyId, demand) : now)

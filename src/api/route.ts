@@ -16,6 +16,7 @@ import type { Actor } from '#ledger/write/run.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { Queryable } from '#postgres/database.ts'
+import type { Reader } from '#queries/reader.ts'
 import type { Services } from '#services.ts'
 import type { EventFeed } from '#webhooks/event-feed.ts'
 import type { Caller } from './authenticate.ts'
@@ -68,6 +69,9 @@ type ReadServices = Pick<
 >
 
 export interface ReadContext<Q> extends ReadServices {
+  /** Reads the company's tables. */
+  readonly reader: Reader
+  /** What `reader` reads from. */
   readonly pool: Queryable
   readonly provider: Pick<PaymentProvider, 'getPaymentMethods' | 'getCardOptions'>
   /** Flushed before a read, so that the answer contains all requests of this process. */

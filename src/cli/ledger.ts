@@ -5,6 +5,7 @@ import { refuse } from '#domain/refusal.ts'
 import type { AsOfMoment } from '#integrity/audit/as-of.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { listHistory } from '#queries/events.ts'
+import { fullReader } from '#queries/reader.ts'
 import { formatAsText } from './output.ts'
 import { accepted, companyIdFrom, Refused, type Verb, type Verbs, validateInput } from './verb.ts'
 
@@ -36,7 +37,7 @@ const historyVerb: Verb<'ledger history'> = {
     let cursor: string | null = null
     do {
       const paging = { limit: PAGE, ...(cursor !== null && { cursor }) }
-      const page = await listHistory(core, companyId, named, paging)
+      const page = await listHistory({ ...core, reader: fullReader(core.pool, companyId) }, named, paging)
       if (!page) throw new Refused(refuse('not_found', { subject }))
       const { data, next } = accepted(page)
       events.push(...(JSON.parse(`[${data}]`) as Envelope[]))

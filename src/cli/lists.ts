@@ -3,6 +3,7 @@ import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import type { UserObject } from '#projections/users.ts'
 import { listApiKeys } from '#queries/api-keys.ts'
+import { fullReader } from '#queries/reader.ts'
 import { readerFrom, type Verb, type Verbs } from './verb.ts'
 
 type RecordList = 'payment-type list' | 'user list' | 'store list'
@@ -33,7 +34,7 @@ export const verbs: Verbs<'company list' | 'key list' | RecordList> = {
   'key list': {
     async run(context, { company }) {
       const { pool, companyId } = await readerFrom(context, company)
-      return listApiKeys(pool, companyId)
+      return listApiKeys(fullReader(pool, companyId))
     },
   },
 }

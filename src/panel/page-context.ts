@@ -9,10 +9,9 @@ import { isRefusal } from '#ledger/command.ts'
 import { LATEST } from '#ledger/replicas/reads.ts'
 import { lookUpReplay, ownKey } from '#ledger/write/idempotency.ts'
 import { asUser, runCommand } from '#ledger/write/run.ts'
-import type { Queryable } from '#postgres/database.ts'
 import { liveUser } from '#projections/users.ts'
-import { limitToOwnSales, maskReads } from '#queries/masking.ts'
 import type { OwnSales } from '#queries/own-sales.ts'
+import { createReader, presentOf, type Sight } from '#queries/reader.ts'
 import type { Services } from '#services.ts'
 import { doneBefore } from './cookies.ts'
 import { type FormBody, formBody, formText } from './forms/form.ts'
@@ -28,10 +27,12 @@ export function pageContextOf(
   const search = new URLSearchParams(request.originalUrl.split('?').slice(1).join('?'))
   const { feito, ...query } = Object.fromEntries([...search].reverse())
   const { companyId, timezone, today } = session
+  const primary = createReader(companyId, presentOf(context.poolOf(companyId)), sightOf(session))
   return {
-    context: withOwnSales(context, session),
+    context,
     session,
-    readModel: { companyId, pool: maskedPoolOf(session, context.poolOf(companyId)), timezone, today, moment: null },
+    primary,
+    readModel: { companyId, reader: primary, timezone, today, moment: null },
     params: {},
     query,
     path: request.path,
@@ -41,36 +42,28 @@ export function pageContextOf(
 }
 
 /** Without `see_all_sales`, users see their own sales of the company's today (ROLE-105). */
-function ownSalesOf({ permissions, companyId, userId, today, timezone }: PanelSession): OwnSales | null {
+function ownSalesOf({ permissions, userId, today, timezone }: PanelSession): OwnSales | null {
   if (may(permissions, 'see_all_sales')) return null
-  return { companyId, userId, from: startOfDay(today, timezone), to: startOfDay(addDays(today, 1), timezone) }
+  return { userId, from: startOfDay(today, timezone), to: startOfDay(addDays(today, 1), timezone) }
 }
 
-/** The context of a visit: what its pages read beside the read model shows no sales of others either. */
-function withOwnSales(context: Services, session: PanelSession): Services {
-  const own = ownSalesOf(session)
-  return own ? { ...context, poolOf: (companyId) => limitToOwnSales(context.poolOf(companyId), own) } : context
-}
-
-/** Read model of a session, with the values masked that its role must not see. */
-function maskedPoolOf(session: PanelSession, pool: Queryable): Queryable {
-  const { seesPersonalData, permissions } = session
-  return maskReads(pool, {
-    persons: !seesPersonalData,
-    costs: !may(permissions, 'see_costs'),
-    payables: !may(permissions, 'see_payables'),
-    sales: ownSalesOf(session),
-  })
-}
+/** What the role of a session sees. */
+const sightOf = (session: PanelSession): Sight => ({
+  hidesPersons: !session.seesPersonalData,
+  hidesCosts: !may(session.permissions, 'see_costs'),
+  hidesPayables: !may(session.permissions, 'see_payables'),
+  ownSales: ownSalesOf(session),
+})
 
 /**
  * Context that may read from a replica. Pages show everything committed before the request, wherever they are read
  * (READ-923).
  */
 export function withReplicaReads(visit: PageContext): PageContext {
-  const { context, session, readModel } = visit
-  const { pool, store } = context.readsOf(session.companyId, LATEST)
-  return { ...visit, context: { ...context, store }, readModel: { ...readModel, pool: maskedPoolOf(session, pool) } }
+  const { context, readModel, primary } = visit
+  const { pool, store } = context.readsOf(primary.companyId, LATEST)
+  const reader = createReader(primary.companyId, presentOf(pool), primary.sight)
+  return { ...visit, context: { ...context, store }, readModel: { ...readModel, reader } }
 }
 
 /** @throws Problem if the body of the request is not a form */
@@ -143,10 +136,15 @@ export async function atMoment<T>(
       fields: { em: ['informe uma data com hora ou o número de um evento'] },
     })
   const { companyId } = visit.session
-  const showThen = async ({ pool, calendar, revision }: CompanyAsOf) => ({
+  const showThen = async ({ source, calendar, revision }: CompanyAsOf) => ({
     of: await show({
       ...visit,
-      readModel: { companyId, pool: maskedPoolOf(visit.session, pool), ...calendar, moment: { asked, at, revision } },
+      readModel: {
+        companyId,
+        reader: createReader(companyId, source, visit.primary.sight),
+        ...calendar,
+        moment: { asked, at, revision },
+      },
     }),
   })
   const shown = await withCompanyAsOf(visit.context, companyId, at, showThen, gone).catch((error: unknown) => {

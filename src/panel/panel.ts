@@ -225,8 +225,8 @@ async function show(
   return () => answer(response, page, { ...place, visit: shown.visit, waiting })
 }
 
-const loadPendingCounts = ({ context, session }: PageContext): Promise<PendingCounts> =>
-  countPending(context.poolOf(session.companyId), session.companyId, session.today)
+const loadPendingCounts = ({ primary, session }: PageContext): Promise<PendingCounts> =>
+  countPending(primary, session.today)
 
 /** @throws Problem if the role may not open the page */
 function requireRight(route: PanelRoute, { session: { permissions } }: PageContext): void {

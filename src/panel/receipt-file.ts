@@ -14,10 +14,9 @@ export const receiptFilePath = (saleId: number): string => RECEIPT_FILE_PATH.rep
 export const receiptFileDownload =
   (): RequestHandler =>
   async ({ params }, response) => {
-    const { context, session } = (response.locals.place as ResponseTarget).visit
-    const { companyId } = session
+    const { context, primary } = (response.locals.place as ResponseTarget).visit
     const id = pathId(params.id as string)
-    const made = id === null ? null : await receiptOf({ ...context, pool: context.poolOf(companyId) }, companyId, id)
+    const made = id === null ? null : await receiptOf({ ...context, reader: primary }, id)
     if (!made) throw new Problem('not_found')
     response.setHeader('Content-Type', JSON_TYPE)
     response.setHeader('Content-Disposition', `attachment; filename="recibo-venda-${id}.json"`)

@@ -8,7 +8,7 @@ import type { AsOfMoment } from '#integrity/audit/as-of.ts'
 import type { Command } from '#ledger/command.ts'
 import type { Answer } from '#ledger/write/answer.ts'
 import type { Actor } from '#ledger/write/run.ts'
-import type { Queryable } from '#postgres/database.ts'
+import type { Reader } from '#queries/reader.ts'
 import type { Services } from '#services.ts'
 import type { FormBody } from './forms/form.ts'
 import type { FlashCode } from './words/flashes.ts'
@@ -39,7 +39,7 @@ export type Section =
 /** The company's read model, at present or at a past moment. */
 export interface PageReadModel extends Calendar {
   readonly companyId: number
-  readonly pool: Queryable
+  readonly reader: Reader
   readonly moment: PastMoment | null
 }
 
@@ -57,6 +57,8 @@ export interface PageContext {
   readonly context: Services
   readonly session: PanelSession
   readonly readModel: PageReadModel
+  /** The company's tables at present, on the primary: for what is not in the ledger. Sees what the role sees. */
+  readonly primary: Reader
   readonly params: Params
   /** Query parameters; of a repeated name only one value counts. */
   readonly query: Readonly<Record<string, string>>

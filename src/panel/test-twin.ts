@@ -21,14 +21,13 @@ const NAME = 110
  * owner (KIT-32). Each part is created only if it is missing.
  */
 export async function createTwin(submission: FormSubmission): Promise<Refusal | null> {
-  const { context, session } = submission
+  const { context, session, primary } = submission
   const { companyId } = session
-  const pool = context.poolOf(companyId)
   const { rows } = await context.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
   const noted = await submission.run(makeTestTwin, { twin_id: (rows[0] as { id: number }).id })
   if (isRefusal(noted)) return noted
-  const twinId = (await getTestCompanyState(pool, companyId))?.twin_id
-  const company = (await getRow(pool, companyId, 'company', companyId)) as CompanyObject | null
+  const twinId = (await getTestCompanyState(primary))?.twin_id
+  const company = (await getRow(primary, 'company', companyId)) as CompanyObject | null
   if (!twinId || !company) throw new Error(`test twin: company ${companyId} has none although makeTestTwin succeeded`)
   await copySettings(submission, twinId, company)
   const password_hash = await hashPassword(context.newSecret())
@@ -42,7 +41,7 @@ const MOST_COPIED = 200
 
 /** Copies the company's present settings and payment types to the twin. */
 async function copySettings(
-  { context, session }: FormSubmission,
+  { context, primary }: FormSubmission,
   twinId: number,
   company: CompanyObject,
 ): Promise<void> {
@@ -59,7 +58,7 @@ async function copySettings(
     name: `${company.name.slice(0, NAME)} (teste)`,
     test: true,
   })
-  const { data } = await listPaymentTypes(context.poolOf(session.companyId), session.companyId, MOST_COPIED)
+  const { data } = await listPaymentTypes(primary, MOST_COPIED)
   // That of orders is made with a store.
   for (const { id: _, is_cash: __, accepts_api: ___, reason: ____, kind, ...fields } of JSON.parse(
     `[${data}]`,

@@ -12,6 +12,7 @@ import type { Database } from '#postgres/database.ts'
 import { isPaymentOpen } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
+import { fullReader } from '#queries/reader.ts'
 import { findStore } from '#queries/stores.ts'
 import { applyPayment, matchesOrder } from './apply-payment.ts'
 import { type PaymentProvider, type ProviderAccount, ProviderMisconfigured } from './provider-port.ts'
@@ -41,7 +42,7 @@ export async function cancelWithProvider(context: Cancelling, cancellation: Canc
   const { acting, idempotency, orderId, reason } = cancellation
   const replay = await lookUpReplay(context.pool, { ...acting, idempotency })
   if (replay) return replay
-  const found = await findPayableOrder(context.pool, acting.companyId, orderId)
+  const found = await findPayableOrder(fullReader(context.pool, acting.companyId), orderId)
   if (!found) return refuse('not_found')
   if (!hasBeenPaid(found.order.payments)) await cancelOpenPayments(context, acting, found.order)
   const input = { id: orderId, reason }

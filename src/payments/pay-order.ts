@@ -14,6 +14,7 @@ import type { Database } from '#postgres/database.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
+import { fullReader } from '#queries/reader.ts'
 import { findStore, type StoreAccess } from '#queries/stores.ts'
 import { paymentRecordOf } from './apply-payment.ts'
 import { cancelLatePayments } from './cancel-order.ts'
@@ -71,7 +72,7 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
   const { guard, ...acting } = paying.acting
   const replay = await lookUpReplay(pool, { ...acting, idempotency })
   if (replay) return replay
-  const payable = await findPayableOrder(pool, acting.companyId, orderId)
+  const payable = await findPayableOrder(fullReader(pool, acting.companyId), orderId)
   if (payable === null) return refuse('not_found')
   const payer = payerOf(paying.payment, payable.order, payable.address)
   if (isRefusal(payer)) return payer

@@ -3,6 +3,7 @@ import { fromCents, toCents } from '#domain/money.ts'
 import { BOLETO, methodOf, ONLINE_METHODS, type OnlineMethod, PIX } from '#domain/online-payment.ts'
 import type { Queryable } from '#postgres/database.ts'
 import { findPayableOrder } from '#queries/orders.ts'
+import { fullReader } from '#queries/reader.ts'
 import { findStore } from '#queries/stores.ts'
 import { providerAccountOf } from './pay-order.ts'
 import { type CardOptions, type PaymentProvider, StoreNotConnected } from './provider-port.ts'
@@ -32,7 +33,7 @@ export async function paymentOptions(
   { pool, vault, provider }: Asking,
   { companyId, orderId, bin }: { companyId: number; orderId: number; bin: string | undefined },
 ): Promise<PaymentOptionsObject | null> {
-  const payable = await findPayableOrder(pool, companyId, orderId)
+  const payable = await findPayableOrder(fullReader(pool, companyId), orderId)
   if (!payable) return null
   const { total, store_alias } = payable.order
   const store = await findStore(pool, vault, store_alias)

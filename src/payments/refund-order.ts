@@ -15,6 +15,7 @@ import type { Database } from '#postgres/database.ts'
 import type { RefundObject } from '#projections/order-refunds.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
+import { fullReader } from '#queries/reader.ts'
 import { findStore } from '#queries/stores.ts'
 import { type ExpectedPayment, listedRefund, matchesOrder, paymentRecordOf } from './apply-payment.ts'
 import { misconfigurationOf, providerAccountOf, providerReasonOf } from './pay-order.ts'
@@ -60,7 +61,7 @@ export async function refundOrder(
   const { pool, writer, provider } = context
   const replay = await lookUpReplay(pool, { ...acting, idempotency })
   if (replay) return replay
-  const found = await findPayableOrder(pool, acting.companyId, orderId)
+  const found = await findPayableOrder(fullReader(pool, acting.companyId), orderId)
   if (!found) return refuse('not_found')
   const { provider_reference: reference, store_alias } = found.order
   // Checked first: without credentials no amount is reserved.
@@ -104,7 +105,7 @@ export async function repeatRefund(
 ): Promise<Answer | Refusal | null> {
   // The guard does not apply: what the provider did is recorded even if the caller lost access meanwhile.
   const { guard: _, ...acting } = caller
-  const order = (await findPayableOrder(pool, acting.companyId, orderId))?.order
+  const order = (await findPayableOrder(fullReader(pool, acting.companyId), orderId))?.order
   const asked = order?.refunds.find(({ refund_id }) => refund_id === refundId)
   if (!order || asked?.status !== 'pending') return null
   const account = providerAccountOf(await findStore(pool, vault, order.store_alias))

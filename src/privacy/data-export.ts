@@ -10,6 +10,7 @@ import { MASKED_NAME } from '#projections/companies.ts'
 import { eraseMembers, PERSONAL_MEMBERS } from '#projections/personal-members.ts'
 import { creditMovementObject } from '#projections/store-credit.ts'
 import { listActors } from '#queries/events.ts'
+import { fullReader } from '#queries/reader.ts'
 
 /** Subject of the export. An order stands for its buyer. */
 export interface ExportedPerson {
@@ -258,7 +259,7 @@ async function eventsAt(collecting: Collecting, revisions: readonly number[]): P
   for await (const event of pickNewest(collecting, streamOf(companyId), revisions)) events.push(event)
   const unknown = [...new Set(events.flatMap(({ actor }) => (actor && !actors.has(actor) ? [actor] : [])))]
   if (unknown.length > 0)
-    for (const [actor, name] of await listActors(pool, companyId, unknown)) actors.set(actor, name)
+    for (const [actor, name] of await listActors(fullReader(pool, companyId), unknown)) actors.set(actor, name)
   return new Map(
     events.map(({ revision, recorded_at, type, subject, origin, actor, data }) => {
       const actor_name = actor === null ? null : (actors.get(actor) ?? null)

@@ -5,6 +5,7 @@ import { limited, limitUnauthenticatedBy } from '#http/middleware/unauthenticate
 import { pathId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { findLogo, findPicture } from '#queries/pictures.ts'
+import { fullReader } from '#queries/reader.ts'
 import type { Services } from '#services.ts'
 
 export const PICTURES = '/pictures'
@@ -44,10 +45,12 @@ export function servePictures({ poolOf, pictureLimit }: Services): Router {
     })
   }
 
-  serve('/:company_id/logo/:file', (_request, companyId, digest) => findLogo(poolOf(companyId), companyId, digest))
+  serve('/:company_id/logo/:file', (_request, companyId, digest) =>
+    findLogo(fullReader(poolOf(companyId), companyId), digest),
+  )
   serve('/:company_id/:id/:file', async ({ params }, companyId, digest) => {
     const itemId = pathId(params.id as string)
-    return itemId === null ? null : findPicture(poolOf(companyId), companyId, itemId, digest)
+    return itemId === null ? null : findPicture(fullReader(poolOf(companyId), companyId), itemId, digest)
   })
   return router
 }

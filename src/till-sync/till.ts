@@ -1,6 +1,7 @@
 import { sendJson } from '#http/answer.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { getConfig } from '#queries/companies.ts'
+import { fullReader } from '#queries/reader.ts'
 import { sendSuccess } from './answer.ts'
 import { tillSessionOf } from './auth.ts'
 import { SYNC_OPERATIONS, SYNC_VERSION } from './operations.ts'
@@ -26,7 +27,7 @@ export const configRoute = (poolOf: PoolOf, publicUrl: string): SyncRoute => ({
   ...SYNC_OPERATIONS.config,
   async handle(_request, response) {
     const { companyId, userId } = tillSessionOf(response)
-    const config = await getConfig(poolOf(companyId), companyId, userId, publicUrl)
+    const config = await getConfig(fullReader(poolOf(companyId), companyId), userId, publicUrl)
     sendJson(response, 200, `{"success":true,"data":${config}}`)
   },
 })

@@ -11,6 +11,7 @@ import { streamOf } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { catchUpCompany } from '#ledger/write/catch-up.ts'
 import { inTransaction } from '#postgres/transaction.ts'
+import { fullReader } from '#queries/reader.ts'
 import { outbox } from '#webhooks/outbox.ts'
 import { collect } from '../ledger/event-store-contract.ts'
 import { sealedAfter } from '../ledger/sealed-events.ts'
@@ -151,7 +152,7 @@ for (const [name, open] of [
       const events = await eventsOf()
       expect(await revisionAt(now())).to.equal(events.length - 1)
       expect(await revisionAt(beforehand)).to.equal(events.length - 4)
-      const corrections = await correctionsOf(api.core.pool, company.id)
+      const corrections = await correctionsOf(fullReader(api.core.pool, company.id))
       const since = async (time: string) => {
         const page = await timeline(store, company.id, corrections, events.length, { ...NO_FILTERS, since: time }, 50)
         return page.events.map(({ type }) => type)

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import type { Pool } from 'pg'
 import { registerCompany } from '#commands/companies.ts'
 import { createPaymentType } from '#commands/payment-types.ts'
 import type { Calendar } from '#domain/instant.ts'
@@ -29,6 +28,7 @@ import {
   listPersonsByName,
   supplierListing,
 } from '#queries/people.ts'
+import { createReader, fullReader, type Reader, WHOLE } from '#queries/reader.ts'
 import { listUploads } from '#queries/sales/offline-sales.ts'
 import { getSale, getSaleTraces, listLatestSales, listSales } from '#queries/sales/sales.ts'
 import { listStores } from '#queries/stores.ts'
@@ -42,8 +42,7 @@ import { invocationOf, type Known, kindOf, type Step, step } from '../support/ra
 import { withReplayedPast } from '../support/replayed-past.ts'
 
 interface Past extends Calendar {
-  readonly pool: Pool
-  readonly companyId: number
+  readonly reader: Reader
   readonly known: Known
 }
 
@@ -54,63 +53,52 @@ const SINCE = { updated_since: '2020-01-01T00:00:00.000Z' }
 
 /** Lists with the filters of people and programs, page by page. */
 const LISTS: Readonly<Record<string, Ask>> = {
-  sales: ({ pool, companyId, timezone }, page) => listLatestSales(pool, companyId, { ...LIMIT, ...page, timezone }),
-  'cancelled sales': ({ pool, companyId, timezone }, page) =>
-    listLatestSales(pool, companyId, { ...LIMIT, ...page, timezone, status: 'cancelled' }),
-  'sales of a customer': ({ pool, companyId, timezone }, page) =>
-    listLatestSales(pool, companyId, { ...LIMIT, ...page, timezone, customer: 'a' }),
-  'sales without a document': ({ pool, companyId, timezone }, page) =>
-    listSales(pool, companyId, { ...LIMIT, ...page, timezone, fiscal: 'missing' }),
-  'sales that changed': ({ pool, companyId, timezone }, page) =>
-    listSales(pool, companyId, { ...LIMIT, ...page, timezone, ...SINCE }),
-  items: ({ pool, companyId }, page) => searchItems(pool, companyId, { ...LIMIT, ...page }),
-  'items that are out of stock': ({ pool, companyId }, page) =>
-    searchItems(pool, companyId, { ...LIMIT, ...page, out_of_stock: true }),
-  'items with a letter': ({ pool, companyId }, page) => searchItems(pool, companyId, { ...LIMIT, ...page, q: 'a' }),
-  'items that changed': ({ pool, companyId }, page) => listItems(pool, companyId, { ...LIMIT, ...page, ...SINCE }),
-  customers: ({ pool, companyId }, page) =>
-    listPersonsByName(pool, customerListing, companyId, { ...LIMIT, ...page, q: 'a' }),
-  suppliers: ({ pool, companyId }, page) => listPersonsByName(pool, supplierListing, companyId, { ...LIMIT, ...page }),
-  'deleted customers': ({ pool, companyId }, page) => listDeletedCustomers(pool, companyId, { ...LIMIT, ...page }),
-  'pending receivables': ({ pool, companyId, today }, page) =>
-    searchAccounts(pool, receivableListing, companyId, { ...LIMIT, ...page }, today),
-  'settled receivables of somebody': ({ pool, companyId, today }, page) =>
-    searchAccounts(pool, receivableListing, companyId, { ...LIMIT, ...page, view: 'settled', party_name: 'a' }, today),
-  'overdue payables': ({ pool, companyId, today }, page) =>
-    listAccounts(pool, payableListing, companyId, { ...LIMIT, ...page, status: 'overdue' }, today),
-  orders: ({ pool, companyId }, page) => listOrders(pool, companyId, { ...LIMIT, ...page }, LINKED),
-  users: ({ pool, companyId }, page) => listUsers(pool, companyId, { ...LIMIT, ...page }),
-  uploads: ({ pool, companyId }, page) => listUploads(pool, companyId, { ...LIMIT, ...page, warned: false }),
+  sales: ({ reader, timezone }, page) => listLatestSales(reader, { ...LIMIT, ...page, timezone }),
+  'cancelled sales': ({ reader, timezone }, page) =>
+    listLatestSales(reader, { ...LIMIT, ...page, timezone, status: 'cancelled' }),
+  'sales of a customer': ({ reader, timezone }, page) =>
+    listLatestSales(reader, { ...LIMIT, ...page, timezone, customer: 'a' }),
+  'sales without a document': ({ reader, timezone }, page) =>
+    listSales(reader, { ...LIMIT, ...page, timezone, fiscal: 'missing' }),
+  'sales that changed': ({ reader, timezone }, page) => listSales(reader, { ...LIMIT, ...page, timezone, ...SINCE }),
+  items: ({ reader }, page) => searchItems(reader, { ...LIMIT, ...page }),
+  'items that are out of stock': ({ reader }, page) => searchItems(reader, { ...LIMIT, ...page, out_of_stock: true }),
+  'items with a letter': ({ reader }, page) => searchItems(reader, { ...LIMIT, ...page, q: 'a' }),
+  'items that changed': ({ reader }, page) => listItems(reader, { ...LIMIT, ...page, ...SINCE }),
+  customers: ({ reader }, page) => listPersonsByName(reader, customerListing, { ...LIMIT, ...page, q: 'a' }),
+  suppliers: ({ reader }, page) => listPersonsByName(reader, supplierListing, { ...LIMIT, ...page }),
+  'deleted customers': ({ reader }, page) => listDeletedCustomers(reader, { ...LIMIT, ...page }),
+  'pending receivables': ({ reader, today }, page) =>
+    searchAccounts(reader, receivableListing, { ...LIMIT, ...page }, today),
+  'settled receivables of somebody': ({ reader, today }, page) =>
+    searchAccounts(reader, receivableListing, { ...LIMIT, ...page, view: 'settled', party_name: 'a' }, today),
+  'overdue payables': ({ reader, today }, page) =>
+    listAccounts(reader, payableListing, { ...LIMIT, ...page, status: 'overdue' }, today),
+  orders: ({ reader }, page) => listOrders(reader, { ...LIMIT, ...page }, LINKED),
+  users: ({ reader }, page) => listUsers(reader, { ...LIMIT, ...page }),
+  uploads: ({ reader }, page) => listUploads(reader, { ...LIMIT, ...page, warned: false }),
 }
 
 const LINKED = { paymentLinks: { secret: Buffer.from('secret'), publicUrl: 'https://tillbook.example' } }
 
 const OTHERS: Readonly<Record<string, Ask>> = {
-  summary: ({ pool, companyId, ...calendar }) =>
-    summarize(pool, companyId, { from: '1999-01-01', to: '2099-12-31' }, calendar),
-  'sum of accounts': ({ pool, companyId, today }) =>
-    sumAccounts(pool, receivableListing, companyId, { view: 'all', party_name: 'a' }, today),
-  stores: ({ pool, companyId }) => listStores(pool, companyId),
-  actors: ({ pool, companyId, known }) =>
+  summary: ({ reader, ...calendar }) => summarize(reader, { from: '1999-01-01', to: '2099-12-31' }, calendar),
+  'sum of accounts': ({ reader, today }) =>
+    sumAccounts(reader, receivableListing, { view: 'all', party_name: 'a' }, today),
+  stores: ({ reader }) => listStores(reader),
+  actors: ({ reader, known }) =>
     listActors(
-      pool,
-      companyId,
+      reader,
       (known.get('user') ?? []).map((id) => `user/${id}`),
     ),
 }
 
 /** Queries of single records, by kind. */
 const RECORDS: Readonly<Record<string, (past: Past, id: number) => Promise<unknown>>> = {
-  sale: async ({ pool, companyId }, id) => [
-    await getSaleTraces(pool, companyId, id),
-    await getSale(pool, companyId, id),
-  ],
-  catalog_item: async ({ pool, companyId }, id) => [
-    await getItem(pool, companyId, id),
-    await getItemByExternalId(pool, companyId, 'a'),
-  ],
-  customer: ({ pool, companyId }, id) => getCustomer(pool, companyId, id),
-  receivable: ({ pool, companyId, today }, id) => getAccount(pool, receivableListing, companyId, id, today),
+  sale: async ({ reader }, id) => [await getSaleTraces(reader, id), await getSale(reader, id)],
+  catalog_item: async ({ reader }, id) => [await getItem(reader, id), await getItemByExternalId(reader, 'a')],
+  customer: ({ reader }, id) => getCustomer(reader, id),
+  receivable: ({ reader, today }, id) => getAccount(reader, receivableListing, id, today),
 }
 
 const ROWS: readonly RecordKind[] = [
@@ -191,7 +179,7 @@ for (const { name, store, runs } of STORES)
       )
       const rows = ROWS.flatMap((kind) =>
         (known.get(kind) ?? []).slice(0, 2).map((id) => {
-          return [`row of ${kind}/${id}`, ({ pool, companyId }: Past) => getRow(pool, companyId, kind, id)] as const
+          return [`row of ${kind}/${id}`, ({ reader }: Past) => getRow(reader, kind, id)] as const
         }),
       )
       return [...lists, ...others, ...records, ...rows].map(([asked, ask]) => [asked, ask])
@@ -212,15 +200,17 @@ for (const { name, store, runs } of STORES)
             const asked = questions(known)
             const expected = new Map<string, string>()
             await withReplayedPast(core, companyId, revision, async ({ pool, calendar }) => {
+              const reader = fullReader(pool, companyId)
               for (const [question, ask] of asked)
-                expected.set(question, toldOf(await ask({ pool, companyId, known, ...calendar })))
+                expected.set(question, toldOf(await ask({ reader, known, ...calendar })))
             })
             // Each in its own past without earlier reads; and all in one.
             const groups = [...asked.map((one) => [one]), rotated(asked, place)]
             for (const group of groups) {
-              await withCompanyAsOf(core, companyId, { revision }, async ({ pool, calendar }) => {
+              await withCompanyAsOf(core, companyId, { revision }, async ({ source, calendar }) => {
+                const reader = createReader(companyId, source, WHOLE)
                 for (const [question, ask] of group) {
-                  const answer = toldOf(await ask({ pool, companyId, known, ...calendar }))
+                  const answer = toldOf(await ask({ reader, known, ...calendar }))
                   expect(answer, `${question} at ${revision} of ${head}`).to.equal(expected.get(question))
                 }
                 return null

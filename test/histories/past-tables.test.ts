@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import type { Pool } from 'pg'
 import { v7 } from 'uuid'
 import type { PersonPart } from '#domain/personal-data.ts'
 import { type CompanyAsOf, withCompanyAsOf } from '#integrity/audit/as-of.ts'
@@ -12,9 +11,10 @@ import { project, refsOf } from '#ledger/projection.ts'
 import { replay } from '#ledger/rebuild/replay.ts'
 import { type AnyTable, isRowHistory } from '#ledger/table.ts'
 import { type Changes, createWorkingSet } from '#ledger/working-set.ts'
+import { markTable } from '#postgres/table-marks.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { readModel } from '#projections/index.ts'
-import { type ReadScope, withReadSet } from '#queries/read-set.ts'
+import { createReader, type ReadScope, type ReadSource, WHOLE } from '#queries/reader.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 import { EVERY_EVENT } from '../support/every-event.ts'
@@ -36,14 +36,11 @@ const textOf = ({ past }: AnyTable, rows: readonly Row[], columns: readonly stri
     .map((row) => JSON.stringify(columns.map((column) => row[column])))
     .join('\n')
 
-async function read(pool: Pool, table: AnyTable, columns: readonly string[], look?: ReadScope): Promise<Row[]> {
-  const { rows } = await pool.query<Row>(
-    withReadSet({
-      text: `select ${columns.join(', ')}, ${table.past?.id} as key_id from ${table.name} where company_id = $1`,
-      values: [COMPANY_ID],
-      readSet: look === undefined ? {} : { [table.name]: look },
-    }),
-  )
+async function read(source: ReadSource, table: AnyTable, columns: readonly string[], look?: ReadScope): Promise<Row[]> {
+  const { rows } = await createReader(COMPANY_ID, source, WHOLE).query<Row>({
+    text: `select ${columns.join(', ')}, ${table.past?.id} as key_id from ${markTable(table.name)} where company_id = $1`,
+    readSet: look === undefined ? {} : { [table.name]: look },
+  })
   return rows
 }
 
@@ -142,31 +139,31 @@ describe('a table as of a revision', () => {
       // A sample of changes of the same kind.
       if (seen.has(type) && revision % 81 > 0) continue
       seen.add(type)
-      const expectRows = async (pool: Pool, look: ReadScope | undefined) => {
+      const expectRows = async (source: ReadSource, look: ReadScope | undefined) => {
         for (const table of TABLES) {
           const { hot: busy } = table.past ?? {}
           const but = look === 'columns' && busy ? ['revision', 'changed_at', ...busy] : []
           const columns = columnsOf(table).filter((column) => !but.includes(column))
-          const found = textOf(table, await read(pool, table, columns, look), columns)
+          const found = textOf(table, await read(source, table, columns, look), columns)
           expect(found, `${table.name} at ${revision}, looked at: ${look ?? 'all'}`).to.equal(
             textOf(table, rowsOf(table), columns),
           )
         }
       }
-      await visit(revision, ({ pool }) => expectRows(pool, 'answered'))
-      await visit(revision, async ({ pool }) => {
-        await expectRows(pool, 'columns')
+      await visit(revision, ({ source }) => expectRows(source, 'answered'))
+      await visit(revision, async ({ source }) => {
+        await expectRows(source, 'columns')
         // A single row, and then all rows with some columns.
         for (const table of TABLES) {
           const columns = columnsOf(table)
           const one = rowsOf(table)[0]?.[table.past?.id ?? '']
           if (typeof one !== 'number') continue
           const isOne = (row: Row) => row[table.past?.id ?? ''] === one
-          const found = (await read(pool, table, columns, [one])).filter(isOne)
+          const found = (await read(source, table, columns, [one])).filter(isOne)
           expect(textOf(table, found, columns)).to.equal(textOf(table, rowsOf(table).filter(isOne), columns))
         }
-        await expectRows(pool, 'answered')
-        await expectRows(pool, undefined)
+        await expectRows(source, 'answered')
+        await expectRows(source, undefined)
       })
     }
   }).timeout(180_000)

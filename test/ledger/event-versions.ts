@@ -29,6 +29,8 @@ import { createPool } from '#postgres/pool.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { readModel } from '#projections/index.ts'
 import { listEvents } from '#queries/events.ts'
+import { createReader, fullReader, WHOLE } from '#queries/reader.ts'
+import { t } from '#queries/tables.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 import { companyRegistered } from '../support/facts.ts'
@@ -130,10 +132,9 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
     let cornered: OutsideStore
 
     const lines = async () => (await collect(exportLines(core.store, companyId, 0))).join('')
-    const names = async (pool: Pick<Core['pool'], 'query'> = core.pool): Promise<string[]> => {
-      const { rows } = await pool.query(
-        `select doc->>'name' as name from categories where company_id = ${companyId} order by id`,
-      )
+    const names = async (reader = fullReader(core.pool, companyId)): Promise<string[]> => {
+      const text = `select doc->>'name' as name from ${t.categories} where company_id = $1 order by id`
+      const { rows } = await reader.query({ text })
       return rows.map((row) => row.name)
     }
     const head = async () => {
@@ -237,7 +238,9 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
 
     it('as-of reads show every past revision', async () => {
       for (const [revision, count] of [0, 1, 2, 3, 4, 5].entries()) {
-        const then = await withCompanyAsOf(core, companyId, { revision }, async ({ pool }) => names(pool))
+        const then = await withCompanyAsOf(core, companyId, { revision }, async ({ source }) =>
+          names(createReader(companyId, source, WHOLE)),
+        )
         expect(then).to.deep.equal(['Pães', 'Doces', 'Bolos', 'Tortas', 'Cafés'].slice(0, count))
       }
     })
@@ -253,7 +256,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
       } finally {
         await rm(folder, { recursive: true })
       }
-      const page = await listEvents(core, companyId, { limit: 10 })
+      const page = await listEvents({ ...core, reader: fullReader(core.pool, companyId) }, { limit: 10 })
       if (isRefusal(page)) throw new Error(page.refused)
       expect(`[${page.data}]`).to.equal(`[${(await lines()).trim().replaceAll('\n', ',')}]`)
     })

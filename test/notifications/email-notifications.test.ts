@@ -5,6 +5,7 @@ import { createUser, deactivateUser } from '#commands/users.ts'
 import { enableWebhook, switchOffWebhook } from '#commands/webhooks.ts'
 import { startEmailNotifications } from '#notifications/email-notifications.ts'
 import { createMailer } from '#notifications/mailer.ts'
+import { fullReader } from '#queries/reader.ts'
 import { failingEndpoints } from '#queries/webhook-health.ts'
 import { noteOutages } from '#webhooks/outages.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -206,7 +207,7 @@ describe('e-mail notifications', () => {
       (await pool().query<{ kind: string }>('select kind from notices order by created_at')).rows.map(
         ({ kind }) => kind,
       )
-    const failing = () => failingEndpoints(pool(), company.id)
+    const failing = () => failingEndpoints(fullReader(pool(), company.id))
 
     it('are sent once per outage, five minutes after its start at the earliest, and once after the recovery [HOOK-74, HOOK-75]', async () => {
       await user(`ana-${company.id}@loja.example`, 'owner')

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { updateCompany } from '#commands/companies.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import { getRow } from '#queries/events.ts'
+import { fullReader } from '#queries/reader.ts'
 import { FOREIGN_IDS } from '../support/api.ts'
 import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
@@ -31,7 +32,8 @@ describe('panel: settings', () => {
     })
 
     it('keeps the CNPJ and plan set by the operator, regardless of the form [PANEL-28] [OPS-29]', async () => {
-      const said = async () => (await getRow(company.core.pool, company.id, 'company', company.id)) as CompanyObject
+      const said = async () =>
+        (await getRow(fullReader(company.core.pool, company.id), 'company', company.id)) as CompanyObject
       const before = await said()
       const { html } = await owner.get(`${HOME}/empresa`)
       expect(textIn(html)).to.include(`CNPJ ${before.cnpj}`)

@@ -10,6 +10,7 @@ import { createProviderConnector, type ProviderConnector } from '#payments/provi
 import { ProviderMisconfigured } from '#payments/provider-port.ts'
 import { renewConnections } from '#payments/renew-connections.ts'
 import type { StoreObject } from '#projections/stores.ts'
+import { fullReader } from '#queries/reader.ts'
 import { countRefusedConnections, findStore, listStores } from '#queries/stores.ts'
 import { placedOrder } from '../support/orders.ts'
 import { type PanelUser, panelUser, textIn, usePanelUser } from '../support/panel.ts'
@@ -54,7 +55,7 @@ describe('panel: connection of a store to the provider', () => {
     (await company.run(createStore, { alias: name, commission_percentage: '5', sandbox: sandboxStore })).id
 
   const store = async (): Promise<StoreObject> => {
-    const [first] = await listStores(api.core.pool, company.id)
+    const [first] = await listStores(fullReader(api.core.pool, company.id))
     if (!first) throw new Error('no store')
     return first
   }

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { createStore } from '#commands/stores.ts'
 import { countAlarms } from '#queries/orders.ts'
+import { fullReader } from '#queries/reader.ts'
 import { listStores } from '#queries/stores.ts'
 import { alarmedOrder, paymentTold, placedOrder } from '../support/orders.ts'
 import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
@@ -74,7 +75,7 @@ describe('panel: online store', () => {
       await owner.submit(`${path}/editar`, { registers_sales: 'on' })
       expect(await shown(path)).to.include('Pedido pago Vira venda e baixa o estoque')
       await owner.submit(`${PATH}/nova`, { ...fields, alias: `${alias}-d` })
-      const [, created] = await listStores(company.core.pool, company.id)
+      const [, created] = await listStores(fullReader(company.core.pool, company.id))
       expect(created).to.include({ registers_sales: false })
     })
 
@@ -91,7 +92,9 @@ describe('panel: online store', () => {
 
     it('have the commission set by the operator, regardless of the form [PANEL-26]', async () => {
       const percentages = async () =>
-        (await listStores(company.core.pool, company.id)).map(({ commission_percentage }) => commission_percentage)
+        (await listStores(fullReader(company.core.pool, company.id))).map(
+          ({ commission_percentage }) => commission_percentage,
+        )
       const page = await owner.get(`${PATH}/nova`)
       expect(textIn(page.html)).to.include('Comissão do serviço: 6,50% de cada pagamento.')
       const before = (await company.get('/me')).headers.get('x-ledger-revision')
@@ -159,7 +162,7 @@ describe('panel: online store', () => {
         .and.to.match(/você recebe R\$ \d/)
         .and.to.match(/Pagamento aprovado\. · no provedor: pagamento-\d+/)
         .and.to.include('Pedido pago')
-      expect(await countAlarms(api.core.pool, company.id)).to.equal(1)
+      expect(await countAlarms(fullReader(api.core.pool, company.id))).to.equal(1)
     })
 
     it('show a checkout link to copy while they can be paid [PANEL-67]', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { addDays, dateInZone } from '#domain/instant.ts'
+import { fullReader } from '#queries/reader.ts'
 import { countRefusedSales } from '#queries/sales/offline-sales.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
 import { HOSTILE, hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
@@ -313,7 +314,7 @@ describe('panel: tills', () => {
 
     it('are resolved once by a user, who is named, and move to the second list [PANEL-23]', async () => {
       const path = await refuse(wrong('a'))
-      expect(await countRefusedSales(api.core.pool, company.id)).to.equal(1)
+      expect(await countRefusedSales(fullReader(api.core.pool, company.id))).to.equal(1)
       const fields = hiddenFields(await page(path), `/painel/caixas${path}/resolver`)
       const note = ` Valor conferido.\r\n${HOSTILE} `
       const settle = () => user.post(`/painel/caixas${path}/resolver`, { ...fields, note })
@@ -321,7 +322,7 @@ describe('panel: tills', () => {
       expect(answers.map(({ status, to }) => `${status} ${to}`)).to.deep.equal(
         Array(3).fill('303 /painel/caixas?feito=resolvida'),
       )
-      expect(await countRefusedSales(api.core.pool, company.id)).to.equal(0)
+      expect(await countRefusedSales(fullReader(api.core.pool, company.id))).to.equal(0)
       expect(refusedPaths(await page('/recusadas'))).to.deep.equal([])
       expect(refusedPaths(await page('/recusadas/resolvidas'))).to.deep.equal([path])
       const shown = await page(path)
@@ -370,7 +371,7 @@ describe('panel: tills', () => {
         expect(textIn(await page(path))).to.match(
           /Resolvida por Pessoa \d+ Como foi resolvida Cliente confirmou o valor\./,
         )
-        expect(await countRefusedSales(api.core.pool, company.id)).to.equal(0)
+        expect(await countRefusedSales(fullReader(api.core.pool, company.id))).to.equal(0)
         const [result] = (await upload(till, [wrong('a')])).results
         expect(result).to.include({ offline_id: 'a', status: 'duplicate', sale_id: Number(id) })
         expect(result.warnings.map(({ code }: { code: string }) => code)).to.include('recorded_as_is')
@@ -390,7 +391,7 @@ describe('panel: tills', () => {
         const refused = await user.post(form, { ...typed, 'items.0.product_id': 'café' })
         expect(refused.status).to.equal(422)
         expect(problemsIn(refused.html).join()).to.include('Item 1: total: deve ser quantidade × preço, ou menos')
-        expect(await countRefusedSales(api.core.pool, company.id)).to.equal(1)
+        expect(await countRefusedSales(fullReader(api.core.pool, company.id))).to.equal(1)
         const fields = { 'items.0.product_id': 'Café 100', 'items.0.total': '10,00', total: '10' }
         const answer = await user.post(form, {
           ...typed,
@@ -518,7 +519,7 @@ describe('panel: tills', () => {
       expect(status).to.equal(422)
       expect(problemsIn(html)).to.include('Como foi resolvida: deve ter no máximo 2000 caracteres')
       expect(html).to.include('x'.repeat(2_001))
-      expect(await countRefusedSales(api.core.pool, company.id)).to.equal(1)
+      expect(await countRefusedSales(fullReader(api.core.pool, company.id))).to.equal(1)
     })
 
     it('show that the till resolved them by a corrected upload [PANEL-23]', async () => {
@@ -600,7 +601,7 @@ describe('panel: tills', () => {
       for (const list of ['', '/recusadas', '/recusadas/resolvidas'])
         expect(refusedPaths((await other.get(`/painel/caixas${list}`)).html), list).to.deep.equal([])
       expect((await user.get('/painel/caixas/recusadas/abc')).status).to.equal(404)
-      expect(await countRefusedSales(api.core.pool, company.id)).to.equal(1)
+      expect(await countRefusedSales(fullReader(api.core.pool, company.id))).to.equal(1)
     })
   })
 })

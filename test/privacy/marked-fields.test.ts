@@ -9,11 +9,11 @@ import { accept, command } from '#ledger/command.ts'
 import { type Envelope, type NewEvent, streamOf } from '#ledger/envelope.ts'
 import { maskedData, type PersonalField } from '#ledger/personal-fields.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import type { Queryable } from '#postgres/database.ts'
+import { markTable } from '#postgres/table-marks.ts'
 import { exportPersonData } from '#privacy/data-export.ts'
 import { textErasureOf } from '#privacy/record-erasure.ts'
 import { readModel } from '#projections/index.ts'
-import { maskReads } from '#queries/masking.ts'
+import { createReader, fullReader, presentOf, type Reader, WHOLE } from '#queries/reader.ts'
 import type { Json } from '../support/api.ts'
 import {
   attemptId,
@@ -148,11 +148,12 @@ describe('fields that the event catalogue marks as personal [PRIV-62]', function
   this.timeout(120_000)
   const { api, company } = useCompany()
 
-  /** Rows of the read model, by table, as a statement of a pool sees them. */
-  async function rowsSeenBy(pool: Queryable): Promise<Map<string, Json[]>> {
+  /** Rows of the read model, by table, as a reader sees them. */
+  async function rowsSeenBy(reader: Reader): Promise<Map<string, Json[]>> {
     const tables = readModel.projections.flatMap((projection) => [...projection.tables])
     const seen = new Map<string, Json[]>()
-    for (const { name } of tables) seen.set(name, (await pool.query(`select * from ${name}`)).rows)
+    for (const { name } of tables)
+      seen.set(name, (await reader.query({ text: `select *, $1::bigint from ${markTable(name)}` })).rows)
     return seen
   }
 
@@ -187,8 +188,8 @@ describe('fields that the event catalogue marks as personal [PRIV-62]', function
     }
     for await (const event of api.core.store.read(streamOf(company.id), 0)) note(stored, [event])
     note(opened, await openedEvents(api.core, company.id))
-    shown = await rowsSeenBy(api.core.pool)
-    masked = await rowsSeenBy(maskReads(api.core.pool, { persons: true, costs: false, payables: false, sales: null }))
+    shown = await rowsSeenBy(fullReader(api.core.pool, company.id))
+    masked = await rowsSeenBy(createReader(company.id, presentOf(api.core.pool), { ...WHOLE, hidesPersons: true }))
     const { key } = await company.newKey(['audit:read'])
     const headers = { authorization: `Bearer ${key}` }
     fed = (await company.call('GET', '/events?opened=true&limit=200', undefined, headers)).text
@@ -242,7 +243,7 @@ describe('fields that the event catalogue marks as personal [PRIV-62]', function
         const person = { kind: type as PersonKind, id, ground: 'restored_backup', retention_years: 5 } as const
         await company.run(forgetPerson, person)
       }
-      left = await rowsSeenBy(api.core.pool)
+      left = await rowsSeenBy(fullReader(api.core.pool, company.id))
       events = await openedEvents(api.core, company.id)
     })
 

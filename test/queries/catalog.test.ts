@@ -3,6 +3,7 @@ import { deactivateItem, ReplaceItemInput, replaceItem, updateItem } from '#comm
 import { event } from '#events/catalogue.ts'
 import { type CategoryFilters, getCategory, listCategories } from '#queries/catalog/categories.ts'
 import { getItem, type ItemFilters, listDeletedItems, listItems } from '#queries/catalog/items.ts'
+import { fullReader } from '#queries/reader.ts'
 import { useDatabase } from '../support/database.ts'
 import { categoryCreated, itemCreated } from '../support/facts.ts'
 import { COMPANY_ID } from '../support/given.ts'
@@ -27,9 +28,9 @@ describe('queries on the catalog', () => {
   after(() => shop.core.close())
 
   const items = async (filters: ItemFilters) =>
-    idsOf(await listItems(shop.core.pool, COMPANY_ID, { limit: 50, ...filters }))
+    idsOf(await listItems(fullReader(shop.core.pool, COMPANY_ID), { limit: 50, ...filters }))
   const categories = async (filters: CategoryFilters) =>
-    idsOf(await listCategories(shop.core.pool, COMPANY_ID, { limit: 50, ...filters }))
+    idsOf(await listCategories(fullReader(shop.core.pool, COMPANY_ID), { limit: 50, ...filters }))
 
   it('filters items by each field, and by all together', async () => {
     expect(await items({})).to.deep.equal([1, 2, 3])
@@ -52,22 +53,24 @@ describe('queries on the catalog', () => {
   })
 
   it('shows the name of the category with the same bytes in lists, GET and responses', async () => {
-    const listed = await listItems(shop.core.pool, COMPANY_ID, { limit: 50 })
+    const listed = await listItems(fullReader(shop.core.pool, COMPANY_ID), { limit: 50 })
     expect(recordsOf(listed).map((item) => item.category_name)).to.deep.equal([AWKWARD, 'Doces', null])
     const input = { external_id: 'z', name: AWKWARD, price: '1.00', category_id: 1, stock: '2' }
     const answer = await shop.run(replaceItem, ReplaceItemInput.parse(input))
     const { id } = answer.record as { id: number }
-    const found = await getItem(shop.core.pool, COMPANY_ID, id)
+    const found = await getItem(fullReader(shop.core.pool, COMPANY_ID), id)
     expect(found).to.deep.equal({ record: answer.json, revision: answer.revision })
-    const alone = await listItems(shop.core.pool, COMPANY_ID, { limit: 1, external_id: 'z' })
+    const alone = await listItems(fullReader(shop.core.pool, COMPANY_ID), { limit: 1, external_id: 'z' })
     expect(dataOf(alone)).to.equal(answer.json)
     await shop.run(deactivateItem, { id })
   })
 
   it('finds an item with a changed stock among the changed ones', async () => {
-    const { synced_at } = (await listItems(shop.core.pool, COMPANY_ID, { limit: 1 })) as { synced_at: string }
+    const { synced_at } = (await listItems(fullReader(shop.core.pool, COMPANY_ID), { limit: 1 })) as {
+      synced_at: string
+    }
     await shop.run(updateItem, { id: 2, changes: { stock_adjustment: '-1' } })
-    const changed = await listItems(shop.core.pool, COMPANY_ID, {
+    const changed = await listItems(fullReader(shop.core.pool, COMPANY_ID), {
       limit: 50,
       updated_since: new Date(Date.parse(synced_at) + 1).toISOString(),
     })
@@ -75,10 +78,10 @@ describe('queries on the catalog', () => {
   })
 
   it('lists deactivated items separately', async () => {
-    const deleted = await listDeletedItems(shop.core.pool, COMPANY_ID, { limit: 50 })
+    const deleted = await listDeletedItems(fullReader(shop.core.pool, COMPANY_ID), { limit: 50 })
     const [record] = recordsOf(deleted)
     expect(record).to.include({ external_id: 'z' })
-    expect(await getItem(shop.core.pool, COMPANY_ID, Number(record?.id))).to.include({ record: null })
+    expect(await getItem(fullReader(shop.core.pool, COMPANY_ID), Number(record?.id))).to.include({ record: null })
     expect(await items({ external_id: 'z' })).to.deep.equal([])
   })
 
@@ -86,16 +89,16 @@ describe('queries on the catalog', () => {
     expect(await categories({})).to.deep.equal([1, 2])
     expect(await categories({ name: 'FRIAS' })).to.deep.equal([1])
     expect(await categories({ external_id: 'beb' })).to.deep.equal([1])
-    const listed = await listCategories(shop.core.pool, COMPANY_ID, { limit: 1 })
-    const found = await getCategory(shop.core.pool, COMPANY_ID, 1)
+    const listed = await listCategories(fullReader(shop.core.pool, COMPANY_ID), { limit: 1 })
+    const found = await getCategory(fullReader(shop.core.pool, COMPANY_ID), 1)
     expect(dataOf(listed)).to.equal(found.record)
   })
 
   it('isolates companies', async () => {
     expect(await items({ category_id: 9 })).to.deep.equal([])
-    expect(await getItem(shop.core.pool, COMPANY_ID, 9)).to.include({ record: null })
-    expect(await getCategory(shop.core.pool, COMPANY_ID, 9)).to.include({ record: null })
-    expect(idsOf(await listItems(shop.core.pool, OTHER_COMPANY_ID, { limit: 50 }))).to.deep.equal([9])
+    expect(await getItem(fullReader(shop.core.pool, COMPANY_ID), 9)).to.include({ record: null })
+    expect(await getCategory(fullReader(shop.core.pool, COMPANY_ID), 9)).to.include({ record: null })
+    expect(idsOf(await listItems(fullReader(shop.core.pool, OTHER_COMPANY_ID), { limit: 50 }))).to.deep.equal([9])
   })
 
   it('shows an item without its deleted category, with the same bytes in lists, GET and responses [ITEM-8]', async () => {
@@ -104,11 +107,11 @@ describe('queries on the catalog', () => {
     await shop.record([itemCreated({ id: 8, name: AWKWARD, category_id: 3 })])
     const answer = await shop.run(updateItem, { id: 8, changes: { price: '3.00' } })
     expect(answer.record).to.include({ category_id: null, category_name: null, name: AWKWARD })
-    const found = await getItem(shop.core.pool, COMPANY_ID, 8)
+    const found = await getItem(fullReader(shop.core.pool, COMPANY_ID), 8)
     expect(found.record).to.equal(answer.json)
     expect(await items({ category_id: 3 })).to.deep.equal([])
     await shop.record([event('CategoryRevived', { id: 3, external_id: null, name: 'De volta' })])
-    expect(JSON.parse((await getItem(shop.core.pool, COMPANY_ID, 8)).record ?? '')).to.include({
+    expect(JSON.parse((await getItem(fullReader(shop.core.pool, COMPANY_ID), 8)).record ?? '')).to.include({
       category_id: 3,
       category_name: 'De volta',
     })

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { replaceCustomer } from '#commands/people/customers.ts'
 import { event } from '#events/catalogue.ts'
 import { getCustomer, listCustomers, listDeletedCustomers, type PersonFilters } from '#queries/people.ts'
+import { fullReader } from '#queries/reader.ts'
 import { useDatabase } from '../support/database.ts'
 import { customerCreated } from '../support/facts.ts'
 import { COMPANY_ID } from '../support/given.ts'
@@ -25,7 +26,7 @@ describe('queries on customers', () => {
   after(() => shop.core.close())
 
   const list = async (filters: PersonFilters) =>
-    idsOf(await listCustomers(shop.core.pool, COMPANY_ID, { limit: 50, ...filters }))
+    idsOf(await listCustomers(fullReader(shop.core.pool, COMPANY_ID), { limit: 50, ...filters }))
 
   it('lists live customers of the company', async () => {
     expect(await list({})).to.deep.equal([1, 2])
@@ -65,26 +66,26 @@ describe('queries on customers', () => {
   })
 
   it('gets one customer with the bytes of the list', async () => {
-    const page = await listCustomers(shop.core.pool, COMPANY_ID, { limit: 1 })
-    const found = await getCustomer(shop.core.pool, COMPANY_ID, 1)
+    const page = await listCustomers(fullReader(shop.core.pool, COMPANY_ID), { limit: 1 })
+    const found = await getCustomer(fullReader(shop.core.pool, COMPANY_ID), 1)
     expect(page).to.include({ revision: found.revision })
     expect(dataOf(page)).to.equal(found.record)
   })
 
   it('does not get missing or deleted customers, or those of another company', async () => {
     for (const id of [3, 4, 99, Number.MAX_SAFE_INTEGER]) {
-      const found = await getCustomer(shop.core.pool, COMPANY_ID, id)
+      const found = await getCustomer(fullReader(shop.core.pool, COMPANY_ID), id)
       expect(found).to.deep.equal({ record: null, revision: 4 })
     }
   })
 
   it('responds to a command with the bytes of the list', async () => {
     const other = await openAnswer(shop)
-    expect(await getCustomer(shop.core.pool, COMPANY_ID, other.id)).to.include({ record: other.json })
+    expect(await getCustomer(fullReader(shop.core.pool, COMPANY_ID), other.id)).to.include({ record: other.json })
   })
 
   it('lists deleted ones separately', async () => {
-    const page = await listDeletedCustomers(shop.core.pool, COMPANY_ID, { limit: 50 })
+    const page = await listDeletedCustomers(fullReader(shop.core.pool, COMPANY_ID), { limit: 50 })
     const [record] = recordsOf(page)
     expect(recordsOf(page)).to.have.length(1)
     expect(record).to.have.all.keys('id', 'external_id', 'deleted_at')

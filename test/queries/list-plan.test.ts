@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { plainSql } from '#postgres/table-marks.ts'
 import { type ListOrder, listStatement, type PageStart, sumStatement } from '#queries/list-statement.ts'
 import { customerListing } from '#queries/people.ts'
 import { NEWEST_FIRST, ORDER_BY_CHANGE, ORDER_BY_ID } from '#queries/records.ts'
@@ -32,7 +33,7 @@ describe('query plan of a page', () => {
   async function planOf(order: ListOrder, start: PageStart, bounds: unknown[]): Promise<string> {
     const { text } = listStatement(customerListing, order, {}, [], start)
     const { rows } = await shop.core.pool.query<Record<'QUERY PLAN', string>>({
-      text: `explain (costs off) ${text}`,
+      text: `explain (costs off) ${plainSql(text)}`,
       values: [COMPANY_ID, 200, ...bounds],
     })
     return rows.map((row) => row['QUERY PLAN']).join('\n')

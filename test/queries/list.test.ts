@@ -5,6 +5,7 @@ import { event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { listCategories } from '#queries/catalog/categories.ts'
 import { listCustomers, listDeletedCustomers } from '#queries/people.ts'
+import { fullReader } from '#queries/reader.ts'
 import type { Page } from '#queries/records.ts'
 import { useDatabase } from '../support/database.ts'
 import { customerCreated } from '../support/facts.ts'
@@ -20,8 +21,8 @@ const WRONG_CURSOR = refuse('validation_failed', {
 /** A time in the API's format, in UTC. */
 const utc = (local: string) => new Date(local).toISOString()
 
-type Query = Parameters<typeof listCustomers>[2]
-type DeletedQuery = Parameters<typeof listDeletedCustomers>[2]
+type Query = Parameters<typeof listCustomers>[1]
+type DeletedQuery = Parameters<typeof listDeletedCustomers>[1]
 
 function accepted(page: Page | Refusal): Page {
   if (isRefusal(page)) throw new Error(`refused: ${JSON.stringify(page)}`)
@@ -52,7 +53,8 @@ describe('lists', () => {
   })
   after(() => shop.core.close())
 
-  const page = async (query: Query): Promise<Page> => accepted(await listCustomers(shop.core.pool, COMPANY_ID, query))
+  const page = async (query: Query): Promise<Page> =>
+    accepted(await listCustomers(fullReader(shop.core.pool, COMPANY_ID), query))
   const patch = (id: number, notes: string) => shop.run(updateCustomer, { id, changes: { notes } })
 
   it('returns every record once in order of id, for any page size', async () => {
@@ -79,7 +81,7 @@ describe('lists', () => {
       expect({ synced_at, revision }).to.deep.equal({ synced_at: last?.updated_at, revision: COUNT })
     }
     const empty = accepted(
-      await listCategories(shop.core.pool, COMPANY_ID, { limit: 50, updated_since: utc('2026-01-01') }),
+      await listCategories(fullReader(shop.core.pool, COMPANY_ID), { limit: 50, updated_since: utc('2026-01-01') }),
     )
     expect(dataOf(empty)).to.equal('')
     expect(empty).to.include({ has_more: false, next: null, synced_at: last?.updated_at, revision: COUNT })
@@ -102,10 +104,12 @@ describe('lists', () => {
       { limit: 1, updated_since: utc('2020-01-01') },
     ]
     for (const query of queries) {
-      expect(await listCustomers(pool, COMPANY_ID, { ...query, cursor: next })).to.deep.equal(WRONG_CURSOR)
+      expect(await listCustomers(fullReader(pool, COMPANY_ID), { ...query, cursor: next })).to.deep.equal(WRONG_CURSOR)
     }
-    expect(await listCategories(pool, COMPANY_ID, { limit: 1, cursor: next })).to.deep.equal(WRONG_CURSOR)
-    expect(await listDeletedCustomers(pool, COMPANY_ID, { limit: 1, cursor: 'x' })).to.deep.equal(WRONG_CURSOR)
+    expect(await listCategories(fullReader(pool, COMPANY_ID), { limit: 1, cursor: next })).to.deep.equal(WRONG_CURSOR)
+    expect(await listDeletedCustomers(fullReader(pool, COMPANY_ID), { limit: 1, cursor: 'x' })).to.deep.equal(
+      WRONG_CURSOR,
+    )
     expect(isRefusal(await page({ limit: 2, name: 'cliente', cursor: next }))).to.equal(false)
   })
 })
@@ -119,7 +123,8 @@ describe('lists of what changed', () => {
   })
   after(() => shop.core.close())
 
-  const page = async (query: Query): Promise<Page> => accepted(await listCustomers(shop.core.pool, COMPANY_ID, query))
+  const page = async (query: Query): Promise<Page> =>
+    accepted(await listCustomers(fullReader(shop.core.pool, COMPANY_ID), query))
   const patch = (id: number, notes: string) => shop.run(updateCustomer, { id, changes: { notes } })
 
   it('is ordered by change, every record once, even if all changed at the same instant [LIST-4]', async () => {
@@ -197,7 +202,7 @@ describe('lists of deleted records', () => {
   after(() => shop.core.close())
 
   const page = async (query: DeletedQuery): Promise<Page> =>
-    accepted(await listDeletedCustomers(shop.core.pool, COMPANY_ID, query))
+    accepted(await listDeletedCustomers(fullReader(shop.core.pool, COMPANY_ID), query))
 
   it('is ordered by time of deletion and id [LIST-6]', async () => {
     for (const limit of [1, 2, 4]) {
@@ -224,9 +229,12 @@ describe('lists of deleted records', () => {
   })
 
   it('excludes deleted records from other lists', async () => {
-    const live = await listCustomers(shop.core.pool, COMPANY_ID, { limit: 200 })
+    const live = await listCustomers(fullReader(shop.core.pool, COMPANY_ID), { limit: 200 })
     expect(idsOf(live)).to.deep.equal(all.filter((id) => ![6, 3, 4, 1].includes(id)))
-    const changed = await listCustomers(shop.core.pool, COMPANY_ID, { limit: 200, updated_since: utc('2020-01-01') })
+    const changed = await listCustomers(fullReader(shop.core.pool, COMPANY_ID), {
+      limit: 200,
+      updated_since: utc('2020-01-01'),
+    })
     expect(idsOf(changed)).not.to.include(6)
   })
 })

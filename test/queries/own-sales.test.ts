@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import { createStore } from '#commands/stores.ts'
 import { readModel } from '#projections/index.ts'
-import { limitToOwnSales } from '#queries/masking.ts'
 import { OWN_ROLLUPS, OWN_ROWS } from '#queries/own-sales.ts'
+import { createReader, presentOf, WHOLE } from '#queries/reader.ts'
+import { t } from '#queries/tables.ts'
 import type { Json } from '../support/api.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
 import { placedOrder } from '../support/orders.ts'
@@ -72,32 +73,32 @@ describe('rows of own sales', () => {
   /** Rows that a statement finds among those that the user of a till sees on a day. */
   async function shown(text: string, { daysLater = 0, till = own } = {}): Promise<Json[]> {
     const from = now + daysLater * DAY_MS
-    const pool = limitToOwnSales(api.core.pool, {
-      ...{ companyId: company.id, userId: till.user.id },
+    const ownSales = {
+      userId: till.user.id,
       from: new Date(from - 12 * HOUR_MS).toISOString(),
       to: new Date(from + HOUR_MS).toISOString(),
-    })
-    return (
-      await pool.query(`select t.name from (${text}) t(name, company_id) where t.company_id = ${company.id} order by 1`)
-    ).rows.map(({ name }) => name)
+    }
+    const reader = createReader(company.id, presentOf(api.core.pool), { ...WHOLE, ownSales })
+    const named = `select t.name from (${text}) t(name, company_id) where t.company_id = $1 order by 1`
+    return (await reader.query({ text: named })).rows.map(({ name }) => name)
   }
   const BACK = ['given back by own', 'own back', 'own back at another till']
 
   it('are the returns of own sales, and those that the user gave back [ROLE-105]', async () => {
-    expect(await shown('select offline_id, company_id from returns')).to.deep.equal(BACK)
-    const ofSales = `select r.offline_id, s.company_id from sale_returns s
-      join returns r on r.company_id = s.company_id and r.id = s.return_id`
+    expect(await shown(`select offline_id, company_id from ${t.returns}`)).to.deep.equal(BACK)
+    const ofSales = `select r.offline_id, s.company_id from ${t.sale_returns} s
+      join ${t.returns} r on r.company_id = s.company_id and r.id = s.return_id`
     expect(await shown(ofSales)).to.deep.equal(BACK)
-    expect(await shown('select offline_id, company_id from offline_returns')).to.deep.equal([
+    expect(await shown(`select offline_id, company_id from ${t.offline_returns}`)).to.deep.equal([
       'awaited',
       'given back by own',
       'own back',
     ])
-    expect(await shown('select sale_offline_id, company_id from awaited_returns')).to.deep.equal([])
+    expect(await shown(`select sale_offline_id, company_id from ${t.awaited_returns}`)).to.deep.equal([])
   })
 
   it('are the stock movements of own sales and returns; those of others are hidden [ROLE-105]', async () => {
-    const moved = `select kind || quantity, company_id from stock_movements where kind in ('sale', 'return')`
+    const moved = `select kind || quantity, company_id from ${t.stock_movements} where kind in ('sale', 'return')`
     expect(await shown(moved)).to.deep.equal([...Array(3).fill('return1.000'), 'sale-2.000'])
     expect(await shown(moved, { daysLater: 2 })).to.deep.equal([])
   })
@@ -107,7 +108,7 @@ describe('rows of own sales', () => {
     const returned = await pool.query('select id, offline_id from read.returns where company_id = $1', [company.id])
     const numberOf = (name: string) => Number(returned.rows.find(({ offline_id }) => offline_id === name).id)
     const other = numberOf('other back')
-    const moved = `select record, company_id from stock_movements where record like 'order/%'`
+    const moved = `select record, company_id from ${t.stock_movements} where record like 'order/%'`
     const alias = `loja-${company.id}`
     await company.run(createStore, { alias, commission_percentage: '5', sandbox: true })
     let placed = 0
@@ -126,15 +127,20 @@ describe('rows of own sales', () => {
   })
 
   it('are the store credit of own sales; balances are of all [ROLE-105]', async () => {
-    expect(await shown('select balance::int, company_id from customer_credits')).to.deep.equal([50])
-    expect(await shown('select balance::int, company_id from credit_movements')).to.deep.equal([10, 20])
+    expect(await shown(`select balance::int, company_id from ${t.customer_credits}`)).to.deep.equal([50])
+    expect(await shown(`select balance::int, company_id from ${t.credit_movements}`)).to.deep.equal([10, 20])
   })
 
   it('are the own cash sessions of today, with their movements [ROLE-105]', async () => {
-    expect(await shown('select session_id, company_id from cash_sessions')).to.deep.equal(['own'])
-    expect(await shown('select offline_id, company_id from cash_movements')).to.deep.equal(['own opened', 'own out'])
-    expect(await shown('select user_id::int, company_id from cash_drawers')).to.deep.equal([own.user.id])
-    expect(await shown('select session_id, company_id from cash_sessions', { till: other })).to.deep.equal(['other'])
+    expect(await shown(`select session_id, company_id from ${t.cash_sessions}`)).to.deep.equal(['own'])
+    expect(await shown(`select offline_id, company_id from ${t.cash_movements}`)).to.deep.equal([
+      'own opened',
+      'own out',
+    ])
+    expect(await shown(`select user_id::int, company_id from ${t.cash_drawers}`)).to.deep.equal([own.user.id])
+    expect(await shown(`select session_id, company_id from ${t.cash_sessions}`, { till: other })).to.deep.equal([
+      'other',
+    ])
   })
 
   it('are the payments of receivables that are shown: pending or changed today [ROLE-105]', async () => {
@@ -147,7 +153,7 @@ describe('rows of own sales', () => {
     }
     await pay('30.00')
     await pay('7.00')
-    const payments = 'select received_cents::int, company_id from receivable_payments'
+    const payments = `select received_cents::int, company_id from ${t.receivable_payments}`
     expect(await shown(payments)).to.deep.equal([700, 3_000])
     expect(await shown(payments, { daysLater: 2 })).to.deep.equal([700])
   })

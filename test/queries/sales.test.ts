@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { cancelSale } from '#commands/sales/cancel-sale.ts'
 import { event } from '#events/catalogue.ts'
 import { listPaymentTypes } from '#queries/payment-types.ts'
+import { fullReader } from '#queries/reader.ts'
 import { getSale, getSaleByExternalId, listSales, type SaleFilters } from '#queries/sales/sales.ts'
 import { useDatabase } from '../support/database.ts'
 import { customerCreated, paymentTypeCreated, saleCompleted } from '../support/facts.ts'
@@ -31,7 +32,7 @@ describe('queries on sales', () => {
   after(() => shop.core.close())
 
   const list = async (filters: SaleFilters) =>
-    idsOf(await listSales(shop.core.pool, COMPANY_ID, { limit: 50, timezone: TIMEZONE, ...filters }))
+    idsOf(await listSales(fullReader(shop.core.pool, COMPANY_ID), { limit: 50, timezone: TIMEZONE, ...filters }))
 
   it('filters by status, customer, origin and external id', async () => {
     expect(await list({})).to.deep.equal([1, 2, 3])
@@ -49,7 +50,7 @@ describe('queries on sales', () => {
     expect(await list({ sold_to: '2026-03-09' })).to.deep.equal([1])
     expect(await list({ sold_from: '2026-03-11' })).to.deep.equal([])
     expect(await list({ sold_from: '2026-03-10', sold_to: '2026-03-09' })).to.deep.equal([])
-    const manaus = await listSales(shop.core.pool, COMPANY_ID, {
+    const manaus = await listSales(fullReader(shop.core.pool, COMPANY_ID), {
       limit: 50,
       timezone: 'America/Manaus',
       sold_from: '2026-03-10',
@@ -59,39 +60,43 @@ describe('queries on sales', () => {
 
   it('pages through a filtered list', async () => {
     const query = { limit: 1, timezone: TIMEZONE, sold_from: '2026-03-09', status: 'completed' } as const
-    const first = (await listSales(shop.core.pool, COMPANY_ID, query)) as { next: string }
-    const second = await listSales(shop.core.pool, COMPANY_ID, { ...query, cursor: first.next })
+    const first = (await listSales(fullReader(shop.core.pool, COMPANY_ID), query)) as { next: string }
+    const second = await listSales(fullReader(shop.core.pool, COMPANY_ID), { ...query, cursor: first.next })
     expect([idsOf(first), idsOf(second)]).to.deep.equal([[1], [2]])
     expect(second).to.include({ has_more: false, next: null })
   })
 
   it('gets a sale by id and by external id, cancelled ones included [SALE-15]', async () => {
-    const listed = await listSales(shop.core.pool, COMPANY_ID, { limit: 1, timezone: TIMEZONE, status: 'cancelled' })
-    const byId = await getSale(shop.core.pool, COMPANY_ID, 3)
-    const byExternalId = await getSaleByExternalId(shop.core.pool, COMPANY_ID, 'c')
+    const listed = await listSales(fullReader(shop.core.pool, COMPANY_ID), {
+      limit: 1,
+      timezone: TIMEZONE,
+      status: 'cancelled',
+    })
+    const byId = await getSale(fullReader(shop.core.pool, COMPANY_ID), 3)
+    const byExternalId = await getSaleByExternalId(fullReader(shop.core.pool, COMPANY_ID), 'c')
     expect(listed).to.include({ revision: byId.revision })
     expect(dataOf(listed)).to.equal(byId.record)
     expect(byExternalId).to.deep.equal(byId)
   })
 
   it('does not get sales of another company', async () => {
-    expect(await getSale(shop.core.pool, COMPANY_ID, 9)).to.include({ record: null })
-    expect(await getSaleByExternalId(shop.core.pool, COMPANY_ID, 'z')).to.include({ record: null })
+    expect(await getSale(fullReader(shop.core.pool, COMPANY_ID), 9)).to.include({ record: null })
+    expect(await getSaleByExternalId(fullReader(shop.core.pool, COMPANY_ID), 'z')).to.include({ record: null })
   })
 
   it('responds to a cancellation with the bytes of a later read', async () => {
     const { json } = await shop.run(cancelSale, { id: 2 })
-    expect(await getSale(shop.core.pool, COMPANY_ID, 2)).to.include({ record: json })
+    expect(await getSale(fullReader(shop.core.pool, COMPANY_ID), 2)).to.include({ record: json })
   })
 
   it('lists all payment types by id, refused ones with their reason [TYPE-1]', async () => {
-    const { data } = await listPaymentTypes(shop.core.pool, COMPANY_ID)
+    const { data } = await listPaymentTypes(fullReader(shop.core.pool, COMPANY_ID))
     const types = JSON.parse(`[${data}]`)
     expect(types.map(({ id, accepts_api }: Record<string, unknown>) => [id, accepts_api])).to.deep.equal([
       [1, true],
       [2, false],
     ])
-    const none = await listPaymentTypes(shop.core.pool, OTHER_COMPANY_ID)
+    const none = await listPaymentTypes(fullReader(shop.core.pool, OTHER_COMPANY_ID))
     expect(none).to.deep.equal({ data: '', revision: 1 })
   })
 })

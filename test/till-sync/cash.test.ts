@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { CancelSaleInput, cancelSale } from '#commands/sales/cancel-sale.ts'
 import { fromCents } from '#domain/money.ts'
 import { getCashSessionDetails } from '#queries/cash/session-details.ts'
+import { fullReader } from '#queries/reader.ts'
 import { expectProblem } from '../support/answers.ts'
 import { FOREIGN_IDS, type Json, type TestCompany } from '../support/api.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
@@ -156,7 +157,7 @@ describe('POST /api/sync/cash', () => {
     await send([movement('closed', { counted: { cash: 35 } })])
     await reverse(second)
     expect(await session()).to.include({ expected: '35.00', difference: '0.00', changed_after_close: false })
-    const { movements } = await getCashSessionDetails(api.core.pool, company.id, 's1')
+    const { movements } = await getCashSessionDetails(fullReader(api.core.pool, company.id), 's1')
     const reversed = movements.filter(({ kind }) => kind === 'reversed')
     expect(reversed.map(({ amount, receivable_id }) => [amount, receivable_id])).to.deep.equal([['-25.00', first]])
   })

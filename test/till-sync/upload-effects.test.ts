@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { settleReceivable } from '#commands/finance/receivables.ts'
+import { fullReader } from '#queries/reader.ts'
 import { countRefusedSales } from '#queries/sales/offline-sales.ts'
 import { expectProblem } from '../support/answers.ts'
 import { FOREIGN_IDS, type Json, type TestCompany } from '../support/api.ts'
@@ -127,7 +128,7 @@ describe('uploaded sales', () => {
     const refused = await first({ ...counter.onAccount('a'), status: 'cancelled' })
     expect(refused).to.include({ status: 'error', code: 'already_settled', sale_id: null })
     expect(refused.errors).to.have.all.keys('status')
-    expect(await countRefusedSales(api.core.pool, company.id)).to.equal(1)
+    expect(await countRefusedSales(fullReader(api.core.pool, company.id))).to.equal(1)
     expect(await counter.stock()).to.equal('99.000')
   })
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { fullReader } from '#queries/reader.ts'
 import { listRefusedSales } from '#queries/sales/offline-sales.ts'
 import { MAX_OPEN, resolveRefusedSale } from '#refused-sales/refused-sales.ts'
 import type { Json, TestCompany } from '../support/api.ts'
@@ -19,7 +20,7 @@ describe('refused sales of uploads', () => {
     counter = await openCounter(company)
   })
 
-  const open = (page = {}) => listRefusedSales(api.core.pool, company.id, page)
+  const open = (page = {}) => listRefusedSales(fullReader(api.core.pool, company.id), page)
   const settle = (id: number) => resolveRefusedSale(api.core.pool, company.id, id, { userId: till.user.id, note: null })
   const wrong = (offlineId: string) => counter.sale(offlineId, { total: 11 })
 
@@ -57,7 +58,7 @@ describe('refused sales of uploads', () => {
     await upload(till, [wrong('a'), wrong('b'), wrong('c')])
     const [a, b] = (await open({ limit: 2 })).sales
     expect((await open({ after: b?.id ?? 0 })).sales).to.have.length(1)
-    expect(await listRefusedSales(api.core.pool, company.id + 1)).to.deep.equal({ total: 0, sales: [] })
+    expect(await listRefusedSales(fullReader(api.core.pool, company.id + 1))).to.deep.equal({ total: 0, sales: [] })
     expect(await resolveRefusedSale(api.core.pool, company.id + 1, a?.id ?? 0, { userId: 1, note: null })).to.equal(
       false,
     )

@@ -263,11 +263,11 @@ const variants = readRoute<z.infer<typeof VariantsQuery>>({
   reply: pageSchemaOf(CatalogItem),
   refusals: ['test_data_erased'],
   ofLedger: true,
-  async read({ pool, caller: { companyId }, params, query }) {
+  async read({ reader, params, query }) {
     const parent_id = pathId(params.id)
     if (parent_id === null) return null
-    const page = await listItems(pool, companyId, { ...query, parent_id })
-    const { record } = isRefusal(page) ? { record: '' } : await getItem(pool, companyId, parent_id)
+    const page = await listItems(reader, { ...query, parent_id })
+    const { record } = isRefusal(page) ? { record: '' } : await getItem(reader, parent_id)
     return record === null ? null : answerPage(page, query.limit)
   },
 })
@@ -280,12 +280,12 @@ const pictures: readonly Route[] = [
     summary: 'Mostra a imagem de um item',
     description: 'O endereço público da imagem, que muda com o conteúdo, é `picture_url` do item.',
     reply: singleOf(Picture),
-    async read({ pool, caller: { companyId }, params }) {
+    async read({ reader, params }) {
       const id = pathId(params.id)
-      const { record, revision } = id === null ? { record: null, revision: 0 } : await getItem(pool, companyId, id)
+      const { record, revision } = id === null ? { record: null, revision: 0 } : await getItem(reader, id)
       const url = record === null ? null : (JSON.parse(record) as ItemObject).picture_url
       const [, sha256 = ''] = /([0-9a-f]{64})\.webp$/.exec(url ?? '') ?? []
-      const content = id === null || url === null ? null : await findPicture(pool, companyId, id, sha256)
+      const content = id === null || url === null ? null : await findPicture(reader, id, sha256)
       if (content === null) return null
       const picture = { url, sha256, size: content.length, content: content.toString('base64') }
       return { body: single(JSON.stringify(picture)), revision }

@@ -120,10 +120,10 @@ export const deliveryRoutes: readonly Route[] = [
       event: z.enum([...WEBHOOK_EVENTS, 'webhook.test']).optional(),
     }),
     reply: pageSchemaOf(Delivery),
-    async read({ pool, caller, params, query }) {
+    async read({ reader, params, query }) {
       const webhook = pathId(params.id)
-      if (webhook === null || !(await getWebhook(pool, caller.companyId, webhook)).record) return null
-      const page = await listDeliveries(pool, caller.companyId, webhook, query)
+      if (webhook === null || !(await getWebhook(reader, webhook)).record) return null
+      const page = await listDeliveries(reader, webhook, query)
       return answerPage(page, query.limit)
     },
   }),
@@ -133,9 +133,9 @@ export const deliveryRoutes: readonly Route[] = [
     operation: 'getWebhookDelivery',
     summary: 'Consulta uma entrega',
     reply: singleOf(Delivery),
-    async read({ pool, caller, params }) {
+    async read({ reader, params }) {
       const named = pathDelivery(params)
-      return named && answerRecord(await getDelivery(pool, caller.companyId, named.webhook, named.id))
+      return named && answerRecord(await getDelivery(reader, named.webhook, named.id))
     },
   }),
   operationRoute({
@@ -172,9 +172,9 @@ export const deliveryRoutes: readonly Route[] = [
     summary: 'Diz até onde chegou o último reenvio',
     description: '404 se o endereço não teve nenhum nos últimos 30 dias.',
     reply: singleOf(Replay),
-    async read({ pool, caller, params }) {
+    async read({ reader, params }) {
       const id = pathId(params.id)
-      return id === null ? null : answerRecord(await getReplay(pool, caller.companyId, id))
+      return id === null ? null : answerRecord(await getReplay(reader, id))
     },
   }),
   operationRoute<z.infer<typeof ReplayFields>>({

@@ -9,6 +9,7 @@ import { Problem } from '#http/problems.ts'
 import { QueryFlag, QueryInstant } from '#http/query-values.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { isLiveKey } from '#queries/api-keys.ts'
+import { fullReader } from '#queries/reader.ts'
 import { type Caller, CHALLENGE } from '../authenticate.ts'
 import { type Route, type StreamContext, streamRoute } from '../route.ts'
 import { EventTypeList, LedgerEvent, readerOf } from './events.ts'
@@ -73,13 +74,13 @@ async function send(context: StreamContext<StreamQuery>, response: Response): Pr
   const isAllowed = (event: WebhookEvent) => isDeliverable(scopes, event)
   const messages = query.messages ? { by, isAllowed } : null
   // Refuses an invalid key with an error instead of an empty stream.
-  if (!(await isLiveKey(pool, companyId, keyId))) throw new Problem('invalid_token', undefined, CHALLENGE)
+  if (!(await isLiveKey(fullReader(pool, companyId), keyId))) throw new Problem('invalid_token', undefined, CHALLENGE)
   const begin = query.since === undefined ? -1 : await feed.revisionBefore(companyId, query.since)
   const state = { at: after ?? query.after ?? begin, sentTo: -1, head: -1, isOver: false, wake: () => {} }
   const wake = (change: Partial<typeof state>) => Object.assign(state, change).wake()
   const leave = feed.follow(companyId, { moved: (head) => wake({ head }), ended: () => wake({ isOver: true }) })
   response.on('close', () => wake({ isOver: true }))
-  const isLive = () => isLiveKey(pool, companyId, keyId).catch(() => true)
+  const isLive = () => isLiveKey(fullReader(pool, companyId), keyId).catch(() => true)
   const beat = setInterval(async () => {
     if (!(await isLive())) return wake({ isOver: true })
     // The stream may have ended meanwhile.

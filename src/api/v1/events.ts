@@ -179,10 +179,10 @@ const historyRoute = (path: string, kind: RecordKind, name: string, one: string)
     query: pageQuery({}),
     reply: pageSchemaOf(LedgerEvent),
     fromReplica: true,
-    async read({ pool, store, keys, caller, params, query }) {
+    async read({ reader, store, keys, caller, params, query }) {
       const id = pathId(params.id)
       if (id === null) return null
-      const page = await listHistory({ pool, store, keys }, caller.companyId, `${kind}/${id}`, query, readerOf(caller))
+      const page = await listHistory({ reader, store, keys }, `${kind}/${id}`, query, readerOf(caller))
       if (!page) return null
       return answerPage(page, query.limit)
     },
@@ -206,11 +206,10 @@ export const eventRoutes: readonly Route[] = [
     }),
     reply: pageSchemaOf(LedgerEvent),
     fromReplica: true,
-    async read({ pool, store, keys, caller, query: { opened, ...query } }) {
-      const { companyId } = caller
+    async read({ reader, store, keys, caller, query: { opened, ...query } }) {
       const page = opened
-        ? await listOpenedEvents({ pool, store, keys }, companyId, query, readerOf(caller))
-        : await listEvents({ pool, store }, companyId, query)
+        ? await listOpenedEvents({ reader, store, keys }, query, readerOf(caller))
+        : await listEvents({ reader, store }, query)
       return answerPage(page, query.limit)
     },
   }),

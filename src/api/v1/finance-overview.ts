@@ -96,8 +96,8 @@ export const overviewRoutes: readonly Route[] = [
     query: z.strictObject({ from: CalendarDate.optional(), to: CalendarDate.optional() }),
     reply: singleOf(Summary),
     fromReplica: true,
-    async read({ pool, caller, query }) {
-      const found = await summarize(pool, caller.companyId, query, caller)
+    async read({ reader, caller, query }) {
+      const found = await summarize(reader, query, caller)
       if (isRefusal(found)) throw new Problem(found.refused, found.details)
       return { body: single(JSON.stringify(found.summary)), revision: found.revision }
     },
@@ -110,7 +110,6 @@ export const overviewRoutes: readonly Route[] = [
     query: pageQuery({}),
     reply: pageSchemaOf(PaymentMethodName),
     fromReplica: true,
-    read: async ({ pool, caller, query }) =>
-      answerPage(await listPaymentMethods(pool, caller.companyId, query), query.limit),
+    read: async ({ reader, query }) => answerPage(await listPaymentMethods(reader, query), query.limit),
   }),
 ]

@@ -222,14 +222,14 @@ const receivables = recordRoutes({
   examples: examples(receivableExample),
   refusals,
   filters: { ...accountFilters, customer_id: QueryId.optional(), customer_external_id: ExternalId.optional() },
-  list: (pool, companyId, { customer_id, customer_external_id, ...query }, { today }) => {
+  list: (reader, { customer_id, customer_external_id, ...query }, { today }) => {
     const party = { party_id: customer_id, party_external_id: customer_external_id }
-    return listAccounts(pool, receivableListing, companyId, { ...query, ...party }, today)
+    return listAccounts(reader, receivableListing, { ...query, ...party }, today)
   },
-  deleted: (pool, companyId, query) => listDeletedAccounts(pool, receivableListing, companyId, query),
-  get: (pool, companyId, id, { today }) => getAccount(pool, receivableListing, companyId, id, today),
-  getByExternalId: (pool, companyId, externalId, { today }) =>
-    getAccountByExternalId(pool, receivableListing, companyId, externalId, today),
+  deleted: (reader, query) => listDeletedAccounts(reader, receivableListing, query),
+  get: (reader, id, { today }) => getAccount(reader, receivableListing, id, today),
+  getByExternalId: (reader, externalId, { today }) =>
+    getAccountByExternalId(reader, receivableListing, externalId, today),
   create: { body: CreateReceivableInput.meta({ id: 'ReceivableInput' }), command: createReceivable },
   replace: {
     item: ReplaceReceivableInput.meta({ id: 'ReceivableBatchItem' }),
@@ -251,14 +251,13 @@ const payables = recordRoutes({
   examples: examples(payableExample),
   refusals,
   filters: { ...accountFilters, supplier_id: QueryId.optional(), supplier_external_id: ExternalId.optional() },
-  list: (pool, companyId, { supplier_id, supplier_external_id, ...query }, { today }) => {
+  list: (reader, { supplier_id, supplier_external_id, ...query }, { today }) => {
     const party = { party_id: supplier_id, party_external_id: supplier_external_id }
-    return listAccounts(pool, payableListing, companyId, { ...query, ...party }, today)
+    return listAccounts(reader, payableListing, { ...query, ...party }, today)
   },
-  deleted: (pool, companyId, query) => listDeletedAccounts(pool, payableListing, companyId, query),
-  get: (pool, companyId, id, { today }) => getAccount(pool, payableListing, companyId, id, today),
-  getByExternalId: (pool, companyId, externalId, { today }) =>
-    getAccountByExternalId(pool, payableListing, companyId, externalId, today),
+  deleted: (reader, query) => listDeletedAccounts(reader, payableListing, query),
+  get: (reader, id, { today }) => getAccount(reader, payableListing, id, today),
+  getByExternalId: (reader, externalId, { today }) => getAccountByExternalId(reader, payableListing, externalId, today),
   create: { body: CreatePayableInput.meta({ id: 'PayableInput' }), command: createPayable },
   replace: {
     item: ReplacePayableInput.meta({ id: 'PayableBatchItem' }),

@@ -119,10 +119,10 @@ export const inventoryRoutes: readonly Route[] = [
     query: CountsQuery,
     reply: pageSchemaOf(InventoryCount),
     ofLedger: true,
-    async read({ pool, caller: { companyId }, params, query }) {
+    async read({ reader, params, query }) {
       const inventory_id = pathId(params.id)
-      if (inventory_id === null || (await getInventory(pool, companyId, inventory_id)).record === null) return null
-      const page = await listInventoryCounts(pool, companyId, { ...query, inventory_id })
+      if (inventory_id === null || (await getInventory(reader, inventory_id)).record === null) return null
+      const page = await listInventoryCounts(reader, { ...query, inventory_id })
       return answerPage(page, query.limit)
     },
   }),

@@ -88,8 +88,8 @@ export const meRoute = readRoute({
   operation: 'getMe',
   summary: 'Empresa, chave e limites de quem chama',
   reply: singleOf(Me),
-  async read({ pool, caller, limits }) {
-    const found = await getMe(pool, caller.companyId, caller.keyId)
+  async read({ reader, caller, limits }) {
+    const found = await getMe(reader, caller.keyId)
     if (!found) return null
     const data = {
       ...found.me,

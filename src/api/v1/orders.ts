@@ -299,10 +299,10 @@ export const orderRoutes: readonly Route[] = [
       'Todas as que chegaram ao endereço do pedido, na ordem da chegada, também as recusadas e as que falharam. São guardadas por 400 dias.',
     query: pageQuery({}),
     reply: pageSchemaOf(Notification),
-    async read({ pool, caller, paymentLinks, params, query }) {
+    async read({ reader, paymentLinks, params, query }) {
       const order = pathId(params.id)
-      if (order === null || !(await getOrder(pool, caller.companyId, order, { paymentLinks })).record) return null
-      const page = await listNotifications(pool, caller.companyId, order, query)
+      if (order === null || !(await getOrder(reader, order, { paymentLinks })).record) return null
+      const page = await listNotifications(reader, order, query)
       return answerPage(page, query.limit)
     },
   }),

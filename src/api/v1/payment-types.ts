@@ -60,8 +60,8 @@ export const paymentTypeRoutes: readonly Route[] = [
     summary: 'Lista as formas de pagamento da empresa, também as que a API não aceita',
     reply: z.strictObject({ data: z.array(PaymentType) }),
     fromReplica: true,
-    async read({ pool, caller }) {
-      const { data, revision } = await listPaymentTypes(pool, caller.companyId)
+    async read({ reader }) {
+      const { data, revision } = await listPaymentTypes(reader)
       return { body: `{"data":[${data}]}`, revision }
     },
   }),

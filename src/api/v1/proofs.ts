@@ -2,8 +2,8 @@ import * as z from 'zod'
 import { limitedText } from '#domain/text.ts'
 import { Problem } from '#http/problems.ts'
 import { asInteger, QueryFlag } from '#http/query-values.ts'
-import { headOf } from '#integrity/audit/verify.ts'
 import type { SignedCheckpoint } from '#integrity/proofs/checkpoint-log.ts'
+import { readModelHead } from '#queries/events.ts'
 import { singleOf } from '../contract/envelopes.ts'
 import { type ReadAnswer, type Route, readRoute, single } from '../route.ts'
 
@@ -157,9 +157,9 @@ export const proofRoutes: readonly Route[] = [
     query: z.strictObject({ fresh: QueryFlag }),
     reply: singleOf(Checkpoint),
     refusals: ['not_found'],
-    async read({ pool, proof, caller: { companyId }, query: { fresh } }) {
+    async read({ reader, proof, caller: { companyId }, query: { fresh } }) {
       const checkpoint = fresh
-        ? await proof.checkpointOf(companyId, (await headOf(pool, companyId)).revision + 1)
+        ? await proof.checkpointOf(companyId, (await readModelHead(reader)).revision + 1)
         : await proof.newest(companyId)
       return checkpoint && answerCheckpoint(checkpoint)
     },

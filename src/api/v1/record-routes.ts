@@ -11,7 +11,7 @@ import { Problem } from '#http/problems.ts'
 import { asInteger, QueryFlag, QueryInstant } from '#http/query-values.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import { toPooledBytes } from '#lib/bytes.ts'
-import type { Queryable } from '#postgres/database.ts'
+import type { Reader } from '#queries/reader.ts'
 import type { FoundRecords, Page } from '#queries/records.ts'
 import { batchResultOf, deletedPage, pageSchemaOf, singleOf, warnedOf } from '../contract/envelopes.ts'
 import {
@@ -61,15 +61,10 @@ interface AnswerInputs extends Calendar {
   readonly paymentLinks: PaymentLinks
 }
 
-type GetRecord<K = number> = (
-  pool: Queryable,
-  companyId: number,
-  key: K,
-  showing: AnswerInputs,
-) => Promise<FoundRecords>
+type GetRecord<K = number> = (reader: Reader, key: K, showing: AnswerInputs) => Promise<FoundRecords>
 
 /** A page of a list; a refusal if the cursor is malformed or belongs to other filters. */
-type ListRecords<Q> = (pool: Queryable, companyId: number, query: Q, showing: AnswerInputs) => Promise<Page | Refusal>
+type ListRecords<Q> = (reader: Reader, query: Q, showing: AnswerInputs) => Promise<Page | Refusal>
 
 /** Description shared by all routes of a resource. */
 interface Description {
@@ -124,9 +119,9 @@ function deletedRoute({
 
 async function readPage<Q extends { limit: number }>(
   records: ListRecords<Q>,
-  { pool, caller, paymentLinks, query }: ReadContext<Q>,
+  { reader, caller, paymentLinks, query }: ReadContext<Q>,
 ): Promise<ReadAnswer> {
-  return answerPage(await records(pool, caller.companyId, query, { ...caller, paymentLinks }), query.limit)
+  return answerPage(await records(reader, query, { ...caller, paymentLinks }), query.limit)
 }
 
 /**
@@ -160,9 +155,9 @@ function getBy<K>({ get, record, ...route }: GetDescription<K>, keyOf: (params: 
   return readRoute({
     ...route,
     reply: singleOf(record),
-    async read({ pool, caller, paymentLinks, params }) {
+    async read({ reader, caller, paymentLinks, params }) {
       const key = keyOf(params)
-      return key === null ? null : answerRecord(await get(pool, caller.companyId, key, { ...caller, paymentLinks }))
+      return key === null ? null : answerRecord(await get(reader, key, { ...caller, paymentLinks }))
     },
   })
 }

@@ -82,9 +82,9 @@ export const requestRoutes: readonly Route[] = [
       until: QueryInstant.optional(),
     }),
     reply: pageSchemaOf(Call),
-    async read({ pool, calls, caller, query }) {
+    async read({ reader, calls, query }) {
       await calls.flush()
-      return answerPage(await listRequests(pool, caller.companyId, query), query.limit)
+      return answerPage(await listRequests(reader, query), query.limit)
     },
   }),
   readRoute({
@@ -94,11 +94,11 @@ export const requestRoutes: readonly Route[] = [
     summary: 'Mostra uma chamada, e o corpo de uma que foi recusada',
     description: kept,
     reply: singleOf(CallWithBody),
-    async read({ pool, calls, caller, params }) {
+    async read({ reader, calls, params }) {
       const id = z.uuid().safeParse(params.request_id).data
       if (id === undefined) return null
       await calls.flush()
-      return answerRecord(await getRequest(pool, caller.companyId, id))
+      return answerRecord(await getRequest(reader, id))
     },
   }),
 ]

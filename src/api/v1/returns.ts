@@ -153,10 +153,10 @@ const customerCredit = readRoute({
     'O saldo e os 200 últimos movimentos, o mais novo primeiro: devoluções que o deram, vendas de caixas pagas com ele, e cancelamentos que o trouxeram de volta. Só vendas de caixas que estavam sem conexão o deixam negativo.',
   reply: singleOf(CustomerCredit),
   ofLedger: true,
-  async read({ pool, caller: { companyId }, params }) {
+  async read({ reader, params }) {
     const id = pathId(params.id)
-    if (id === null || (await getAnyCustomer(pool, companyId, id)).record === null) return null
-    const { credit, revision } = await getCustomerCredit(pool, companyId, id)
+    if (id === null || (await getAnyCustomer(reader, id)).record === null) return null
+    const { credit, revision } = await getCustomerCredit(reader, id)
     return { body: single(JSON.stringify(credit)), revision }
   },
 })
@@ -172,12 +172,12 @@ const returnsOfSale = readRoute<z.infer<typeof OfSaleQuery>>({
   reply: pageSchemaOf(Return),
   refusals: ['test_data_erased'],
   ofLedger: true,
-  async read({ pool, caller: { companyId, timezone }, params, query }) {
+  async read({ reader, caller: { timezone }, params, query }) {
     const sale_id = pathId(params.id)
     if (sale_id === null) return null
-    const page = await listReturns(pool, companyId, { ...query, timezone, sale_id })
+    const page = await listReturns(reader, { ...query, timezone, sale_id })
     // The refusal of an erased test company comes before a missing sale.
-    const { record } = isRefusal(page) ? { record: '' } : await getSale(pool, companyId, sale_id)
+    const { record } = isRefusal(page) ? { record: '' } : await getSale(reader, sale_id)
     return record === null ? null : answerPage(page, query.limit)
   },
 })
@@ -227,7 +227,7 @@ export const returnRoutes: readonly Route[] = [
       returned_from: CalendarDate.optional(),
       returned_to: CalendarDate.optional(),
     },
-    list: (pool, companyId, query, { timezone }) => listReturns(pool, companyId, { ...query, timezone }),
+    list: (reader, query, { timezone }) => listReturns(reader, { ...query, timezone }),
   }),
   commandRoute({
     method: 'put',

@@ -261,7 +261,7 @@ export const saleRoutes: readonly Route[] = [
       sold_from: CalendarDate.optional(),
       sold_to: CalendarDate.optional(),
     },
-    list: (pool, companyId, query, { timezone }) => listSales(pool, companyId, { ...query, timezone }),
+    list: (reader, query, { timezone }) => listSales(reader, { ...query, timezone }),
   }),
   ...paymentTypeRoutes,
   getByExternalRoute({

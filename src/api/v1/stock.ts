@@ -67,12 +67,12 @@ const movementsOfItem = readRoute<z.infer<typeof ItemMovementsQuery>>({
   reply: pageSchemaOf(StockMovement),
   refusals: ['test_data_erased'],
   ofLedger: true,
-  async read({ pool, caller: { companyId }, params, query }) {
+  async read({ reader, params, query }) {
     const catalog_item_id = pathId(params.id)
     if (catalog_item_id === null) return null
-    const page = await listStockMovements(pool, companyId, { ...query, catalog_item_id })
+    const page = await listStockMovements(reader, { ...query, catalog_item_id })
     // The refusal of an erased test company comes before a missing item.
-    const { record } = isRefusal(page) ? { record: '' } : await getAnyItem(pool, companyId, catalog_item_id)
+    const { record } = isRefusal(page) ? { record: '' } : await getAnyItem(reader, catalog_item_id)
     return record === null ? null : answerPage(page, query.limit)
   },
 })

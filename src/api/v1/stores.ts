@@ -42,8 +42,8 @@ export const storeRoutes: readonly Route[] = [
     operation: 'listStores',
     summary: 'Lista as lojas online da empresa',
     reply: z.strictObject({ data: z.array(Store) }),
-    async read({ pool, caller: { companyId, timezone } }) {
-      const stores = await listStores(pool, companyId)
+    async read({ reader, caller: { timezone } }) {
+      const stores = await listStores(reader)
       const local = ({ connection: _, created_at, updated_at, ...store }: StoreObject) => ({
         ...store,
         created_at: inZone(created_at, timezone),

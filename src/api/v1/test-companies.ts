@@ -60,8 +60,8 @@ export const testCompanyRoutes: readonly Route[] = [
     summary: 'Consulta o relógio da empresa de teste',
     reply,
     refusals,
-    async read({ pool, caller }) {
-      const { record, revision } = await getTestCompany(pool, caller.companyId)
+    async read({ reader }) {
+      const { record, revision } = await getTestCompany(reader)
       if (record === null) throw new Problem('not_test_company')
       return { body: single(record), revision }
     },

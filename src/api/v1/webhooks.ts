@@ -130,7 +130,7 @@ export const webhookRoutes: readonly Route[] = [
     ofLedger: false,
     record: Webhook,
     filters: {},
-    list: (pool, companyId, query) => listWebhooks(pool, companyId, query),
+    list: (reader, query) => listWebhooks(reader, query),
   }),
   commandRoute({
     method: 'post',

@@ -9,6 +9,7 @@ import type { EventReader } from '#ledger/reading.ts'
 import { type OpenReadSession, SHORT_WAIT_BUDGET_MS } from '#ledger/replicas/reads.ts'
 import { Unavailable } from '#lib/errors.ts'
 import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
+import { fullReader, type ReadSource } from '#queries/reader.ts'
 import { correctionsOf } from './clock-corrections.ts'
 import { openPast } from './past-tables.ts'
 import { headOf, type LedgerStores } from './verify.ts'
@@ -20,7 +21,7 @@ export type AsOfMoment = { readonly revision: number } | { readonly time: string
 export interface CompanyAsOf {
   readonly companyId: number
   /** Reads only the company's past rows. A query that needs other tables fails instead of showing present data. */
-  readonly pool: Pool
+  readonly source: ReadSource
   readonly store: EventStore
   readonly keys: PersonKeys
   /** Revision of the last event included. */
@@ -93,7 +94,7 @@ export async function revisionBefore(
 ): Promise<number> {
   const { revision: headRevision } = await headOf(pool, companyId)
   const { store } = readsOf(companyId, { revision: headRevision, wait_budget_ms: SHORT_WAIT_BUDGET_MS })
-  const corrections = await correctionsOf(pool, companyId)
+  const corrections = await correctionsOf(fullReader(pool, companyId))
   const latest = new Date(Date.parse(time) - 1).toISOString()
   return (await lastBefore(store, companyId, latest, { headRevision, corrections }))?.revision ?? -1
 }
@@ -111,7 +112,7 @@ async function lookBack<T>(
   if ('revision' in at && (at.revision < 0 || at.revision > head.revision))
     return invalid('at', `o livro vai da revisão 0 à ${head.revision}`)
   const { store } = core.readsOf(companyId, { revision: head.revision, wait_budget_ms: SHORT_WAIT_BUDGET_MS })
-  const corrections = await correctionsOf(pool, companyId)
+  const corrections = await correctionsOf(fullReader(pool, companyId))
   const last =
     'revision' in at
       ? await eventAt(store, companyId, at.revision)
@@ -130,7 +131,7 @@ async function lookBack<T>(
     const timezone = past.company.timezone as string
     const now = addMilliseconds('time' in at ? at.time : last.recorded_at, past.company.clock_ahead_ms as number)
     const calendar = { timezone, today: dateInZone(now, timezone) }
-    return work({ companyId, pool: past.pool, store, keys, revision, calendar, paymentLinks: core.paymentLinks })
+    return work({ companyId, source: past.source, store, keys, revision, calendar, paymentLinks: core.paymentLinks })
   })
 }
 

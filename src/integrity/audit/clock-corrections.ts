@@ -1,12 +1,12 @@
-import type { Queryable } from '#postgres/database.ts'
 import type { ClockCorrection } from '#projections/companies.ts'
+import type { Reader } from '#queries/reader.ts'
+import { t } from '#queries/tables.ts'
 
 /** Events at which a ledger's time went back (LEDGER-20), oldest first. */
-export async function correctionsOf(pool: Queryable, companyId: number): Promise<readonly ClockCorrection[]> {
-  const { rows } = await pool.query<{ clock_corrections: ClockCorrection[] }>({
+export async function correctionsOf(reader: Reader): Promise<readonly ClockCorrection[]> {
+  const { rows } = await reader.query<{ clock_corrections: ClockCorrection[] }>({
     name: 'clock_corrections',
-    text: 'select clock_corrections from companies where company_id = $1',
-    values: [companyId],
+    text: `select clock_corrections from ${t.companies} where company_id = $1`,
   })
   return rows[0]?.clock_corrections ?? []
 }

@@ -1,11 +1,11 @@
-import pg, { type Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg'
+import pg, { type PoolClient, type QueryResult, type QueryResultRow } from 'pg'
 import type { Envelope } from '#ledger/envelope.ts'
 import { READ_SCHEMA } from '#ledger/projection.ts'
 import { type AnyRef, type AnyTable, copyLines, copyStatement, pastColumns, tableDdl } from '#ledger/table.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { columnAt, columnOf, type RowsTogether } from '#postgres/row-bytes.ts'
 import { transactionOn } from '#postgres/transaction.ts'
-import type { ReadScope, ReadSetQuery } from '#queries/read-set.ts'
+import type { ReadSource, SentScope, SentStatement } from '#queries/reader.ts'
 import {
   type BaseRow,
   baseOf,
@@ -24,7 +24,7 @@ const BATCH_ROWS = 500
  */
 export interface PastTables {
   /** Reads these tables only. */
-  readonly pool: Pool
+  readonly source: ReadSource
   /** The company's past row. */
   readonly company: PastRow
 }
@@ -37,7 +37,6 @@ interface PastTable {
   readonly columns: readonly string[]
   /** Temporary table of the reconstructed rows. */
   readonly remade: AnyTable
-  readonly mentioned: RegExp
   /** Whether this temporary table exists. */
   isRemade: boolean
   /**
@@ -68,13 +67,12 @@ export async function openPast(client: PoolClient, ledger: Ledger, last: Envelop
   const looker = { client, ledger, base, tables: past }
   let turn: Promise<unknown> = Promise.resolve()
   /** Runs statements one after the other, because each may first have to reconstruct its rows. */
-  const query = (text: string | QueryConfig, values?: unknown[]): Promise<QueryResult> => {
-    const asked = typeof text === 'string' ? { text, ...(values && { values }) } : text
-    const answer = turn.then(() => ask(looker, asked))
+  const send = <R extends QueryResultRow>(statement: SentStatement): Promise<QueryResult<R>> => {
+    const answer = turn.then(() => ask<R>(looker, statement))
     turn = answer.catch(() => {})
     return answer
   }
-  return { pool: { query } as unknown as Pool, company: base.at(ledger.revision) as PastRow }
+  return { source: { isPast: true, send }, company: base.at(ledger.revision) as PastRow }
 }
 
 /** Creates the ledger's position and the company's row, which every statement and every projection may read. */
@@ -107,7 +105,6 @@ function pastTableOf(table: AnyTable): PastTable {
       keys: { pk: table.keys.pk },
       indexes: [],
     },
-    mentioned: new RegExp(`\\b${name}\\b`),
     isRemade: false,
     has: 'asked',
     asked: new Set(),
@@ -127,19 +124,19 @@ interface Looker {
 }
 
 /** Answers a statement from the past state after preparing its read set. */
-async function ask(
+async function ask<R extends QueryResultRow>(
   looker: Looker,
-  { readSet: looks = {}, ...query }: Partial<ReadSetQuery> & QueryConfig,
-): Promise<QueryResult> {
+  { readSet: looks = {}, tables: read, ...query }: SentStatement,
+): Promise<QueryResult<R>> {
   const { client, ledger, tables } = looker
-  const named = tables.filter(({ mentioned }) => mentioned.test(query.text))
+  const named = tables.filter(({ table }) => read.includes(table.name))
   for (const one of named) {
     const look = looks[one.table.name]
     await prepare(looker, one, look)
     await show(looker, one, isByColumns(one, look))
   }
   ledger.signal.throwIfAborted()
-  const answer = await client.query(query)
+  const answer = await client.query<R>(query)
   let isOther = false
   for (const one of named) {
     if (looks[one.table.name] !== 'answered' || !isByColumns(one, 'answered')) continue
@@ -147,7 +144,7 @@ async function ask(
     await show(looker, one, true)
     isOther = true
   }
-  return isOther ? client.query(query) : answer
+  return isOther ? client.query<R>(query) : answer
 }
 
 /** Ids in a result, from rows or from raw bytes of rows. */
@@ -164,11 +161,11 @@ function idsIn({ fields, rows }: QueryResult): number[] {
 }
 
 /** Whether the statement accepts rows with changes in hot columns only. */
-const isByColumns = ({ table, has }: PastTable, look: ReadScope | undefined): boolean =>
+const isByColumns = ({ table, has }: PastTable, look: SentScope | undefined): boolean =>
   table.past?.hot !== undefined && has !== 'all' && (look === 'columns' || look === 'answered')
 
 /** Reconstructs the statement's read set of a table before the statement runs. */
-async function prepare(looker: Looker, one: PastTable, look: ReadScope | undefined): Promise<void> {
+async function prepare(looker: Looker, one: PastTable, look: SentScope | undefined): Promise<void> {
   if (one.table.past?.isFixed || one.has === 'all') return
   if (isByColumns(one, look)) {
     if (one.has === 'columns') return
@@ -178,11 +175,11 @@ async function prepare(looker: Looker, one: PastTable, look: ReadScope | undefin
     await remakeRows(looker, one, 'all')
     one.has = 'all'
   } else if ('text' in look) {
-    const { rows } = await ask(looker, look)
+    const { rows } = await ask<{ id: number }>(looker, look)
     await remakeRows(
       looker,
       one,
-      rows.map(({ id }: { id: number }) => id),
+      rows.map(({ id }) => id),
     )
   } else await remakeRows(looker, one, look)
 }

@@ -1,10 +1,10 @@
 import { isRefusal } from '#ledger/command.ts'
 import { type AnyRef, pastColumns, type Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import type { Database } from '#postgres/database.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
+import { markTable } from '#postgres/table-marks.ts'
 import { type CompanyRow, companies, keepsClock } from '#projections/companies.ts'
-import { withReadSet } from '#queries/read-set.ts'
+import { createReader, fullReader, type Reader, WHOLE } from '#queries/reader.ts'
 import { type AsOfCore, withCompanyAsOf } from './as-of.ts'
 import type { PastRow } from './row-versions.ts'
 
@@ -28,7 +28,7 @@ export async function withRowsAfter<T>(
 ): Promise<T | null> {
   try {
     return await work(
-      loaderOf(core.poolOf(companyId), companyId, (row, { table }) => {
+      loaderOf(fullReader(core.poolOf(companyId), companyId), (row, { table }) => {
         if (row && table === companies && keepsClock(row as unknown as CompanyRow)) return
         if (!row || (row.revision as number) > revision) throw new HasChanged()
       }),
@@ -36,17 +36,13 @@ export async function withRowsAfter<T>(
   } catch (error) {
     if (!(error instanceof HasChanged)) throw error
   }
-  const answer = await withCompanyAsOf(core, companyId, { revision }, async ({ pool }) => ({
-    found: await work(loaderOf(pool, companyId)),
+  const answer = await withCompanyAsOf(core, companyId, { revision }, async ({ source }) => ({
+    found: await work(loaderOf(createReader(companyId, source, WHOLE))),
   }))
   return isRefusal(answer) ? null : answer.found
 }
 
-function loaderOf(
-  pool: Database,
-  companyId: number,
-  check: (row: PastRow | null, ref: AnyRef) => void = () => {},
-): Load {
+function loaderOf(reader: Reader, check: (row: PastRow | null, ref: AnyRef) => void = () => {}): Load {
   const known = new Map<string, PastRow | null>()
   const rows: Rows = {
     get<R>(ref: Ref<R>) {
@@ -59,7 +55,7 @@ function loaderOf(
     for (const ref of refs) {
       const key = keyOf(ref)
       if (known.has(key)) continue
-      const row = await find(pool, companyId, ref)
+      const row = await find(reader, ref)
       check(row, ref)
       known.set(key, row)
     }
@@ -69,11 +65,11 @@ function loaderOf(
 
 const keyOf = ({ table, by, values }: AnyRef): string => `${table.name} ${by} ${values.join(' ')}`
 
-async function find(pool: Database, companyId: number, { table, by, values }: AnyRef): Promise<PastRow | null> {
+async function find(reader: Reader, { table, by, values }: AnyRef): Promise<PastRow | null> {
   const columns = table.keys[by] as readonly string[]
-  const text = `select ${Object.keys(pastColumns(table)).join(', ')} from ${table.name} where ${columns.map((column, place) => `${column} = $${place + 1}`).join(' and ')}`
-  const ids = [(values.at(-1) as number | undefined) ?? companyId]
-  const statement = { name: `row_after_${table.name}_${by}`, text, values: [companyId, ...values] }
-  const { rows } = await pool.query<PastRow>(withReadSet({ ...statement, readSet: { [table.name]: ids } }))
+  const text = `select ${Object.keys(pastColumns(table)).join(', ')} from ${markTable(table.name)} where ${columns.map((column, place) => `${column} = $${place + 1}`).join(' and ')}`
+  const ids = [(values.at(-1) as number | undefined) ?? reader.companyId]
+  const statement = { name: `row_after_${table.name}_${by}`, text, values }
+  const { rows } = await reader.query<PastRow>({ ...statement, readSet: { [table.name]: ids } })
   return rows[0] ?? null
 }

@@ -2,7 +2,7 @@ import { LedgerNotIntact } from '#integrity/audit/verify.ts'
 import { type Envelope, hashOf, streamOf } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { Unavailable } from '#lib/errors.ts'
-import type { Queryable } from '#postgres/database.ts'
+import type { Reader } from '#queries/reader.ts'
 import { findSaleEvents } from '#queries/sales/sale-events.ts'
 import { proofText } from './checkpoint.ts'
 import type { SignedCheckpoint } from './checkpoint-log.ts'
@@ -11,7 +11,7 @@ import type { Prover } from './prover.ts'
 import type { ProvedEvent, Receipt } from './receipt.ts'
 
 interface Making {
-  readonly pool: Queryable
+  readonly reader: Reader
   readonly store: EventStore
   readonly proof: Pick<ProofServices, 'checkpointOf'>
   readonly prover: Pick<Prover, 'inclusion'>
@@ -31,8 +31,9 @@ const LONGEST_WAIT_MS = 5_000
  * (PROOF-40, PROOF-41). Null if the company has no such sale. @throws Unavailable if a checkpoint takes too long or the
  * queue is full; LedgerNotIntact, CheckpointAltered, WrongSealKey, TreeDiffers if there is nothing to prove
  */
-export async function receiptOf(making: Making, companyId: number, saleId: number): Promise<MadeReceipt | null> {
-  const found = await findSaleEvents(making.pool, companyId, saleId)
+export async function receiptOf(making: Making, saleId: number): Promise<MadeReceipt | null> {
+  const { companyId } = making.reader
+  const found = await findSaleEvents(making.reader, saleId)
   if (!found) return null
   const [sale] = await pick(making, companyId, [found.revision])
   if (!sale) throw broken(companyId, found.revision)

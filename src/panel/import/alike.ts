@@ -1,8 +1,8 @@
 import { priceWarnings } from '#commands/catalog/item-input.ts'
 import { barcodeProblem, gtinKey, sameBarcodes } from '#domain/barcode.ts'
 import { plainApostrophes, searchKey } from '#domain/text.ts'
-import type { Queryable } from '#postgres/database.ts'
 import { type AlikeRecord, itemsWithBarcodes, personsNamedLike } from '#queries/import-matches.ts'
+import type { Reader } from '#queries/reader.ts'
 import { isWrong, type PlannedRow } from './plan.ts'
 
 /** Keys under which two spellings of a value are the same, and the records that have them. */
@@ -12,7 +12,7 @@ export interface AlikeRecords {
   readonly records: ReadonlyMap<string, AlikeRecord>
 }
 
-export type FindAlike = (pool: Queryable, companyId: number, lines: readonly PlannedRow[]) => Promise<AlikeRecords>
+export type FindAlike = (reader: Reader, lines: readonly PlannedRow[]) => Promise<AlikeRecords>
 
 export interface LineWarning {
   readonly number: number
@@ -37,8 +37,8 @@ const keysOf = (lines: readonly PlannedRow[], keyOf: AlikeRecords['keyOf']): str
 ]
 
 /** Items with the same GTIN, with other zeros before it. */
-export const alikeItems: FindAlike = async (pool, companyId, lines) => {
-  const found = await itemsWithBarcodes(pool, companyId, keysOf(lines, barcodeKeyOf).flatMap(sameBarcodesOf))
+export const alikeItems: FindAlike = async (reader, lines) => {
+  const found = await itemsWithBarcodes(reader, keysOf(lines, barcodeKeyOf).flatMap(sameBarcodesOf))
   return { keyOf: barcodeKeyOf, records: new Map(found.map((record) => [gtinKey(record.key) ?? record.key, record])) }
 }
 
@@ -48,8 +48,8 @@ const sameBarcodesOf = (key: string): string[] => sameBarcodes(key.padStart(11, 
 /** Persons with the same name, with another kind of apostrophe. */
 export const alikePersons =
   (table: 'customers' | 'suppliers'): FindAlike =>
-  async (pool, companyId, lines) => {
-    const found = await personsNamedLike(pool, table, companyId, keysOf(lines, nameKeyOf))
+  async (reader, lines) => {
+    const found = await personsNamedLike(reader, table, keysOf(lines, nameKeyOf))
     return { keyOf: nameKeyOf, records: new Map(found.map((record) => [record.key, record])) }
   }
 

@@ -61,18 +61,17 @@ export async function planImport(
   visit: PageContext,
   { sheet, fields, mapping, marks, pause }: PlannedImport,
 ): Promise<Plan> {
-  const { readModel, context } = visit
-  const { companyId, timezone } = readModel
-  const pool = context.poolOf(companyId)
+  const { primary } = visit
+  const { timezone } = visit.readModel
   const reading = { ...imported.reading, fields }
   const { keyFields } = reading
   const numbers = await findNumberColumns(sheet, mapping, fields, marks, pause)
   const columns = { mapping, width: widthOf(sheet.heads), numbers }
   const read = await doubtedLines(imported, sheet, columns, reading, pause)
-  const doubted = await restoreZeros(pool, companyId, imported.codes, read, fields, keyFields)
+  const doubted = await restoreZeros(primary, imported.codes, read, fields, keyFields)
   const asked = createMatchRequest(keyFields)
   for (const { read } of doubted) asked.add(read)
-  const matches = await imported.matches(pool, companyId, asked.values)
+  const matches = await imported.matches(primary, asked.values)
   const holders = createRecordIndex(keyFields)
   for (const record of matches) {
     await pause()
@@ -86,10 +85,10 @@ export async function planImport(
     planned.push(plan(read, doubt))
   }
   planned.sort((a, b) => a.number - b.number)
-  const { lines, parents } = await resolveVariants(pool, companyId, planned, fields.parent?.label ?? 'parent')
+  const { lines, parents } = await resolveVariants(primary, planned, fields.parent?.label ?? 'parent')
   const named = categoriesOf(validRows(lines))
-  const categories = await categoriesNamed(pool, companyId, [...named.keys()])
-  const alike = await imported.alike(pool, companyId, lines)
+  const categories = await categoriesNamed(primary, [...named.keys()])
+  const alike = await imported.alike(primary, lines)
   const remarks = doubted.flatMap(({ read: { number, remarks } }) => remarks.map((text) => ({ number, text })))
   const found = [...warningsOf(lines, alike), ...checkDigitWarnings(lines), ...linePriceWarnings(lines), ...remarks]
   const warnings = found.sort((a, b) => a.number - b.number)

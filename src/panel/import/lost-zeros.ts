@@ -1,7 +1,7 @@
 import { gtinKey } from '#domain/barcode.ts'
 import { isCnpj, isCpf } from '#domain/tax-number.ts'
-import type { Queryable } from '#postgres/database.ts'
 import type { CodeTable, SimilarCode } from '#queries/import-matches.ts'
+import type { Reader } from '#queries/reader.ts'
 import type { Fields } from '../forms/form.ts'
 import type { Doubt } from './doubts.ts'
 import type { KeyField, ReadLine } from './read-line.ts'
@@ -63,8 +63,7 @@ const CODE_FIELDS = ['external_id', 'barcode', 'sku'] as const
 type Similar = ReadonlyMap<string, readonly SimilarCode[]>
 
 async function similarCodes(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   similar: CodeTable,
   lines: readonly DoubtedLine[],
 ): Promise<ReadonlyMap<string, Similar>> {
@@ -74,7 +73,7 @@ async function similarCodes(
       const code = values[field]
       return code !== undefined && isBareCode(field, code) ? [zeroless(code)] : []
     })
-    const records = codes.length === 0 ? [] : await similar.find(pool, companyId, field, [...new Set(codes)])
+    const records = codes.length === 0 ? [] : await similar.find(reader, field, [...new Set(codes)])
     const byCode = new Map<string, SimilarCode[]>()
     for (const record of records)
       byCode.set(zeroless(record.code), [...(byCode.get(zeroless(record.code)) ?? []), record])
@@ -88,14 +87,13 @@ async function similarCodes(
  * ticked line changes that record (IMPORT-821).
  */
 export async function restoreZeros(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   similar: CodeTable,
   lines: readonly DoubtedLine[],
   fields: Fields,
   keyFields: readonly KeyField[],
 ): Promise<DoubtedLine[]> {
-  const records = await similarCodes(pool, companyId, similar, lines)
+  const records = await similarCodes(reader, similar, lines)
   const earlier = new Map<string, { readonly code: string; readonly number: number }>()
   return lines.map((line): DoubtedLine => {
     let { read, doubt } = line

@@ -1,6 +1,6 @@
-import type { Queryable } from '#postgres/database.ts'
 import { variantKey } from '#projections/catalog.ts'
 import { type CodedItem, itemsWithCodes, variantsOf } from '#queries/import-matches.ts'
+import type { Reader } from '#queries/reader.ts'
 import type { ImportMapping } from './heads.ts'
 import { isWrong, type PlannedRow, VARIANT_FIELDS, type ValidRow, validRows } from './plan.ts'
 
@@ -63,15 +63,14 @@ export interface ResolvedVariants {
 
 /** Finds the items of variants among records and other lines. A variant without one is wrong (IMPORT-105). */
 export async function resolveVariants(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   lines: readonly PlannedRow[],
   label: string,
 ): Promise<ResolvedVariants> {
   const valid = validRows(lines)
   const codes = [...new Set(valid.flatMap(({ variant }) => variant?.parent ?? []))]
   if (codes.length === 0) return { lines, parents: new Map() }
-  const records = await itemsWithCodes(pool, companyId, codes)
+  const records = await itemsWithCodes(reader, codes)
   const both = CODES.map((field) => candidatesBy(field, valid, records))
   const found = new Map(codes.map((code) => [code, parentWith(code, both)] as const))
   const parents = new Map(
@@ -82,7 +81,7 @@ export async function resolveVariants(
     const parent = code === undefined ? undefined : found.get(code)
     return typeof parent === 'string' ? { number: line.number, errors: [`${label}: "${code}" ${parent}`] } : line
   })
-  const unique = withoutRepeated(judged, parents, await knownVariants(pool, companyId, judged, parents), label)
+  const unique = withoutRepeated(judged, parents, await knownVariants(reader, judged, parents), label)
   return { lines: withParentsDoubts(unique, parents), parents }
 }
 
@@ -92,14 +91,13 @@ const variantOf = (line: PlannedRow): ValidRow['variant'] => (isWrong(line) ? nu
 
 /** Ids of variants by item, size and colour. */
 async function knownVariants(
-  pool: Queryable,
-  companyId: number,
+  reader: Reader,
   lines: readonly PlannedRow[],
   parents: Parents,
 ): Promise<ReadonlyMap<string, number>> {
   const variants = lines.flatMap((line) => variantOf(line) ?? [])
   const ids = [...parents.values()].flatMap((parent) => ('id' in parent ? [parent.id] : []))
-  const known = ids.length === 0 ? [] : await variantsOf(pool, companyId, ids, variants.map(variantKey))
+  const known = ids.length === 0 ? [] : await variantsOf(reader, ids, variants.map(variantKey))
   return new Map(known.map(({ id, parent_id, variant_key }) => [`${parent_id} ${variant_key}`, id]))
 }
 

@@ -105,7 +105,7 @@ const createdPage = (key: string | null): PanelPage => ({
 
 async function keyOf({ params, readModel }: PageContext): Promise<ListedApiKey | null> {
   const id = pathId(params.id)
-  return id === null ? null : getApiKey(readModel.pool, readModel.companyId, id)
+  return id === null ? null : getApiKey(readModel.reader, id)
 }
 
 async function keyPage(visit: PageContext): Promise<PanelPage | null> {

@@ -13,7 +13,7 @@ const SETTINGS = '/configuracoes'
 const LOGO = `${SETTINGS}/logotipo`
 
 export async function companyOf({ readModel }: PageContext): Promise<CompanyObject | null> {
-  return (await getRow(readModel.pool, readModel.companyId, 'company', readModel.companyId)) as CompanyObject | null
+  return (await getRow(readModel.reader, 'company', readModel.companyId)) as CompanyObject | null
 }
 
 /** Site of a logo that was not uploaded; null without one. */

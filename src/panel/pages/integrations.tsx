@@ -25,13 +25,13 @@ const PATH = '/integracoes'
 const WEBHOOKS = 200
 
 async function showIntegrations(visit: PageContext): Promise<PanelPage> {
-  const { pool, companyId } = visit.readModel
+  const { reader } = visit.readModel
   const [keys, calls, page, notices, health] = await Promise.all([
-    listApiKeys(pool, companyId, MOST_KEYS),
-    getCalls(pool, companyId),
-    listWebhooks(pool, companyId, { limit: WEBHOOKS }),
-    listWebhookNotifications(pool, companyId),
-    listHealth(pool, companyId),
+    listApiKeys(reader, MOST_KEYS),
+    getCalls(reader),
+    listWebhooks(reader, { limit: WEBHOOKS }),
+    listWebhookNotifications(reader),
+    listHealth(reader),
   ])
   const webhooks = recordsOnPage<ShownWebhook>(page)
   const { perMinute, perDay, bytesPerDay } = visit.context.limits

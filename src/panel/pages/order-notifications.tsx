@@ -21,7 +21,7 @@ const OUTCOMES: Readonly<Record<NotificationOutcome, StateMark>> = {
 
 /** Notifications of the payment provider about an order. */
 export async function Notifications({ readModel, session }: PageContext, orderId: number) {
-  const page = await listNotifications(readModel.pool, readModel.companyId, orderId, { limit: NOTIFICATIONS })
+  const page = await listNotifications(readModel.reader, orderId, { limit: NOTIFICATIONS })
   const notifications = recordsOnPage<NotificationObject>(page)
   return (
     <Card title="Notificações recebidas">

@@ -56,10 +56,10 @@ async function fieldsOf(order: OrderObject, { readModel }: PageContext): Promise
 }
 
 /** Quantity to restock of each item with tracked stock. */
-async function restockFields(order: OrderObject, { pool, companyId }: PageContext['readModel']): Promise<Fields> {
+async function restockFields(order: OrderObject, { reader }: PageContext['readModel']): Promise<Fields> {
   const names = new Map(order.items.map(({ catalog_item_id, description }) => [catalog_item_id, description]))
   const ids = [...names.keys()].filter((id) => id !== null).filter((id) => leftToRestock(order, id) > 0)
-  const kept = ids.length === 0 ? new Set<number>() : await itemsWithStock(pool, companyId, ids)
+  const kept = ids.length === 0 ? new Set<number>() : await itemsWithStock(reader, ids)
   const shown = ids.filter((id) => kept.has(id))
   return Object.fromEntries(
     shown.map((id, at) => [

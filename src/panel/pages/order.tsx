@@ -47,7 +47,7 @@ async function showOrder(visit: PageContext): Promise<PanelPage | null> {
         <PaymentLink url={order.payment_url} />
       )}
       <OrderFacts order={order} timezone={readModel.timezone} now={presentOf(visit)} />
-      <Items order={order} units={await findUnits(readModel.pool, readModel.companyId, order.items)} />
+      <Items order={order} units={await findUnits(readModel.reader, order.items)} />
       <Timeline order={order} timezone={readModel.timezone} nameOf={nameOf} />
       {/* Notifications are not part of the ledger, so as-of pages lack them. */}
       {!readModel.moment && (await Notifications(visit, id))}

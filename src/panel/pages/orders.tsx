@@ -126,12 +126,12 @@ const QUICK: readonly QuickFilter[] = [
 
 const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, string>>, { limit }: ListRequest) =>
   listFiltered(Search, asked, (search) =>
-    listInOrder(readModel.pool, orderListing, NEWEST_FIRST, readModel.companyId, { ...search, limit }),
+    listInOrder(readModel.reader, orderListing, NEWEST_FIRST, { ...search, limit }),
   )
 
-async function summaryOf({ readModel: { pool, companyId } }: PageContext, asked: Readonly<Record<string, string>>) {
+async function summaryOf({ readModel: { reader } }: PageContext, asked: Readonly<Record<string, string>>) {
   const { cursor: _, ...search } = Search.parse(asked)
-  const { count, amount } = await sumOrders(pool, companyId, search)
+  const { count, amount } = await sumOrders(reader, search)
   if (count > MAX_SUMMED_ORDERS) return <p class="sums">{`Mais de ${formatCount(MAX_SUMMED_ORDERS)} pedidos`}</p>
   return (
     <p class="sums">
@@ -218,4 +218,4 @@ export const OrderBadges = ({ order, now }: { readonly order: OrderObject; reado
 
 /** The order of a path; null if it does not exist. */
 export const orderOf = (visit: PageContext): Promise<ShownOrder | null> =>
-  loadRecord(visit, ({ readModel, context }, id) => getOrder(readModel.pool, readModel.companyId, id, context))
+  loadRecord(visit, ({ readModel, context }, id) => getOrder(readModel.reader, id, context))

@@ -77,10 +77,10 @@ async function search(
   { table, listing }: SearchedParty,
   find: string,
 ): Promise<FoundParty[]> {
-  const { pool, companyId } = readModel
-  const page = recordsOnPage<FoundParty>(await listPersonsByName(pool, listing, companyId, { limit: MAX_FOUND, find }))
-  const named = await findPersonByName(pool, table, companyId, find)
-  const { record } = named === null ? { record: null } : await getBy(pool, listing, companyId, 'id', named)
+  const { reader } = readModel
+  const page = recordsOnPage<FoundParty>(await listPersonsByName(reader, listing, { limit: MAX_FOUND, find }))
+  const named = await findPersonByName(reader, table, find)
+  const { record } = named === null ? { record: null } : await getBy(reader, listing, 'id', named)
   if (record === null) return page
   return [JSON.parse(record) as FoundParty, ...page.filter(({ id }) => id !== named)].slice(0, MAX_FOUND)
 }
@@ -100,11 +100,11 @@ async function choicesOf(
   { owed }: SearchedParty,
   found: readonly FoundParty[],
 ): Promise<FoundChoice[]> {
-  const { pool, companyId, today } = visit.readModel
+  const { reader, today } = visit.readModel
   const ids = found.map(({ id }) => id)
   const amounts =
     ids.length > 0 && visit.reaches('GET', owed.path)
-      ? await openAmountsOf(pool, owed.side, companyId, ids, today)
+      ? await openAmountsOf(reader, owed.side, ids, today)
       : new Map<number, string>()
   return found.map(({ id, name, document, phone }) => {
     const amount = amounts.get(id)

@@ -86,11 +86,11 @@ const MOST_SHOWN = 200
 
 /** Ways to pay, in order. */
 export async function paymentTypesOf({ readModel }: Pick<PageContext, 'readModel'>): Promise<PaymentTypeObject[]> {
-  return recordsOnPage(await listPaymentTypes(readModel.pool, readModel.companyId, MOST_SHOWN))
+  return recordsOnPage(await listPaymentTypes(readModel.reader, MOST_SHOWN))
 }
 
 const paymentTypeOf = (visit: PageContext): Promise<PaymentTypeObject | null> =>
-  loadRecord(visit, ({ readModel: { pool, companyId } }, id) => getPaymentType(pool, companyId, id))
+  loadRecord(visit, ({ readModel: { reader } }, id) => getPaymentType(reader, id))
 
 /** Payment types: create, and change for later payments. */
 export const paymentTypePages: readonly PanelRoute[] = [

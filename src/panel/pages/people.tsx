@@ -108,8 +108,8 @@ const DEBT_SHOWN = 'saldo_visto'
 /** What the person still owes or is owed, before the deletion. */
 const openAccountsOf =
   (side: BalancePageSide) =>
-  async ({ id }: Person, { readModel: { pool, companyId, today } }: PageContext) => {
-    const { amount, count } = await openBalanceOfParty(pool, side.side, companyId, id, { today, limit: 1 })
+  async ({ id }: Person, { readModel: { reader, today } }: PageContext) => {
+    const { amount, count } = await openBalanceOfParty(reader, side.side, id, { today, limit: 1 })
     if (count === 0) return null
     return (
       <>
@@ -149,8 +149,8 @@ const customerPages = recordPages<CustomerObject>({
     ],
     more: [{ label: 'Importar', to: '/clientes/importar' }],
   },
-  get: ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id),
-  getShown: ({ readModel }, id) => getCustomerOrDebtor(readModel.pool, readModel.companyId, id),
+  get: ({ readModel }, id) => getCustomer(readModel.reader, id),
+  getShown: ({ readModel }, id) => getCustomerOrDebtor(readModel.reader, id),
   nameOf,
   isOpen: isChangeable,
   head: (customer, visit) =>
@@ -205,8 +205,8 @@ const supplierPages = recordPages<SupplierObject>({
     file: personFile<SupplierObject>(['Nome fantasia', ({ trade_name }) => trade_name]),
     more: [{ label: 'Importar', to: '/fornecedores/importar' }],
   },
-  get: ({ readModel }, id) => getSupplier(readModel.pool, readModel.companyId, id),
-  getShown: ({ readModel }, id) => getSupplierOrCreditor(readModel.pool, readModel.companyId, id),
+  get: ({ readModel }, id) => getSupplier(readModel.reader, id),
+  getShown: ({ readModel }, id) => getSupplierOrCreditor(readModel.reader, id),
   nameOf,
   isOpen: isChangeable,
   head: (supplier, visit) =>
@@ -241,8 +241,7 @@ const forgetting = [
     goes: 'Serão apagados nome, documento, endereço, telefone, e-mail e observações do cliente e os dados de quem comprou nos pedidos dele.',
     stays: STAYS,
     canWait: true,
-    recordOf: (visit) =>
-      loadRecord<CustomerObject>(visit, ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id)),
+    recordOf: (visit) => loadRecord<CustomerObject>(visit, ({ readModel }, id) => getCustomer(readModel.reader, id)),
     personOf: (customer) => customer,
   }),
   ...forgetPages({
@@ -252,8 +251,7 @@ const forgetting = [
     goes: 'Serão apagados nome, nome fantasia, documento, endereço, telefone, e-mail e observações do fornecedor.',
     stays: STAYS,
     canWait: true,
-    recordOf: (visit) =>
-      loadRecord<SupplierObject>(visit, ({ readModel }, id) => getSupplier(readModel.pool, readModel.companyId, id)),
+    recordOf: (visit) => loadRecord<SupplierObject>(visit, ({ readModel }, id) => getSupplier(readModel.reader, id)),
     personOf: (supplier) => supplier,
   }),
 ]

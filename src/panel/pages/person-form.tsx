@@ -105,7 +105,7 @@ export const takenName =
   async ({ refused, details = {} }: Refusal, { readModel }: FormSubmission) => {
     const { field, conflicting_id, suggested_name } = details
     if (refused !== 'duplicate_resource' || typeof conflicting_id !== 'number') return undefined
-    const { record } = await of(readModel.pool, readModel.companyId, conflicting_id)
+    const { record } = await of(readModel.reader, conflicting_id)
     if (record === null) return undefined
     const { id, name, document, phone } = JSON.parse(record) as Person
     const facts = [document && format.formatTaxNumber(document), phone && format.formatPhone(phone)].filter(Boolean)
@@ -128,8 +128,8 @@ export const takenName =
 /** Warns of other persons with the same document or phone, with links (PANEL-452). */
 export const sharingNotice =
   ({ resource }: typeof customerListing, path: string) =>
-  async (person: Person, { readModel: { pool, companyId } }: PageContext) => {
-    const others = await personsSharing(pool, resource as 'customers' | 'suppliers', companyId, person)
+  async (person: Person, { readModel: { reader } }: PageContext) => {
+    const others = await personsSharing(reader, resource as 'customers' | 'suppliers', person)
     return (['document', 'phone'] as const).map((shared) => {
       const same = others.filter(({ shares }) => shares === shared)
       if (same.length === 0) return null

@@ -53,12 +53,12 @@ export const personColumns =
 /** What the listed persons owe or are owed; none for roles that do not see it (PANEL-453). */
 async function debtColumns<P extends Person>(
   { side, accounts, words, figures }: BalancePageSide,
-  { readModel: { pool, companyId, today }, reaches }: PageContext,
+  { readModel: { reader, today }, reaches }: PageContext,
   rows: readonly P[],
 ): Promise<Column<P>[]> {
   if (!reaches('GET', accounts)) return []
   const ids = rows.map(({ id }) => id)
-  const amounts = await openAmountsOf(pool, side, companyId, ids, today)
+  const amounts = await openAmountsOf(reader, side, ids, today)
   return [
     {
       head: words.total,
@@ -84,7 +84,7 @@ export const personPageOf =
   (listing: PersonListing) =>
   ({ readModel }: PageContext, asked: QueryValues, { limit, order = '' }: ListRequest) =>
     listFiltered(PersonSearch, filtersIn(asked), (search) =>
-      listPersonsByName(readModel.pool, listing, readModel.companyId, {
+      listPersonsByName(readModel.reader, listing, {
         ...search,
         limit,
         order: ownValue(ORDERS, order),
@@ -94,13 +94,13 @@ export const personPageOf =
 /** Number of the found persons, and the sum of their open accounts. */
 export const personCountOf =
   (listing: PersonListing, { side, accounts, words }: BalancePageSide) =>
-  async ({ readModel: { pool, companyId, today }, reaches }: PageContext, asked: QueryValues) => {
+  async ({ readModel: { reader, today }, reaches }: PageContext, asked: QueryValues) => {
     const { cursor: _, ...search } = PersonSearch.parse(filtersIn(asked))
-    const count = await countPersons(pool, listing, companyId, search)
+    const count = await countPersons(reader, listing, search)
     const isMore = count > MAX_COUNTED_PERSONS
     const isSummed = !isMore && count > 0 && reaches('GET', accounts)
     const among = matchingPersonsStatement(listing, search, FIRST_OF_PARTIES)
-    const amount = isSummed ? await openAmountAmong(pool, side, companyId, today, among) : null
+    const amount = isSummed ? await openAmountAmong(reader, side, today, among) : null
     return (
       <p class="sums">
         {isMore && 'Mais de '}

@@ -25,9 +25,9 @@ export async function loadPersonNeeds(
   kind: PersonKind,
   id: number,
 ): Promise<PersonNeeds> {
-  const { pool, companyId, today, timezone } = readModel
+  const { reader, today, timezone } = readModel
   const since = documentsSince(context.retentionYears, today, timezone)
-  const { rows } = await pool.query<Holding>({ ...holdingStatement(kind), values: [companyId, id, since] })
+  const { rows } = await reader.query<Holding>({ ...holdingStatement(kind), values: [id, since] })
   const { needs, count } = rows[0] as Holding
   return { ...holdingPeriod(needs, context.retentionYears, timezone), count }
 }

@@ -96,12 +96,12 @@ const columnsOf = (keys: readonly ListedApiKey[], timezone: string): Column<Requ
 ]
 
 async function showCalls(visit: PageContext): Promise<PanelPage> {
-  const { pool, companyId, timezone } = visit.readModel
-  const keys = await listApiKeys(pool, companyId, MOST_KEYS)
+  const { reader, timezone } = visit.readModel
+  const keys = await listApiKeys(reader, MOST_KEYS)
   const filters = filtersOf(keys)
   await visit.context.calls.flush()
   const calls = await readListPage<RequestObject>(visit, filters, (_visit, asked) =>
-    listFiltered(Search, asked, (search) => listRequests(pool, companyId, { ...search, limit: CALLS_OF_A_PAGE })),
+    listFiltered(Search, asked, (search) => listRequests(reader, { ...search, limit: CALLS_OF_A_PAGE })),
   )
   const body = (
     <>
@@ -123,12 +123,12 @@ async function showCalls(visit: PageContext): Promise<PanelPage> {
 }
 
 async function showCall(visit: PageContext): Promise<PanelPage | null> {
-  const { pool, companyId, timezone } = visit.readModel
+  const { reader, timezone } = visit.readModel
   const id = z.uuid().safeParse(visit.params.call).data
-  const { record } = id === undefined ? { record: null } : await getRequest(pool, companyId, id)
+  const { record } = id === undefined ? { record: null } : await getRequest(reader, id)
   if (record === null) return null
   const call = JSON.parse(record) as RequestDetails
-  const key = await getApiKey(pool, companyId, call.api_key_id)
+  const key = await getApiKey(reader, call.api_key_id)
   const body = (
     <>
       <Card title="Chamada">

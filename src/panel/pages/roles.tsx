@@ -26,7 +26,7 @@ import { LIMIT_NAMES, limitText, PERMISSION_NAMES, permissionPhrase, ROLE_NAMES 
 export const ROLES_PATH = '/configuracoes/perfis'
 
 const rolesOf = async ({ readModel }: PageContext): Promise<RolePermissions[]> => {
-  const adjusted = await adjustedRolesOf(readModel.pool, readModel.companyId)
+  const adjusted = await adjustedRolesOf(readModel.reader)
   return ROLES.map((role) => permissionsOf(role, adjusted))
 }
 

@@ -45,9 +45,9 @@ const KINDS: readonly Kind[] = [
 ]
 
 async function show(visit: PageContext): Promise<PanelPage> {
-  const { pool, companyId, moment } = visit.readModel
+  const { reader, moment } = visit.readModel
   const q = (visit.query.q ?? '').trim().slice(0, 120)
-  const found = q === '' ? null : await searchAll(pool, companyId, q, visit.context.poolOf(companyId))
+  const found = q === '' ? null : await searchAll(reader, q, visit.primary)
   const shown = KINDS.filter(({ of }) => found && found[of].length > 0)
   const body = (
     <>

@@ -69,11 +69,11 @@ const fieldsFor = (timezone: string): Fields => ({
 const CompanyForm = z.strictObject(companyShape).omit({ plan: true, cnpj: true, logo_url: true })
 
 async function showSettings(visit: PageContext): Promise<PanelPage | null> {
-  const { pool, companyId } = visit.readModel
+  const { reader } = visit.readModel
   const [company, paymentTypes, page] = await Promise.all([
     companyOf(visit),
     paymentTypesOf(visit),
-    listUsers(pool, companyId, { limit: USERS }),
+    listUsers(reader, { limit: USERS }),
   ])
   if (!company) return null
   const users = recordsOnPage<UserObject>(page)

@@ -88,8 +88,8 @@ async function connect(visit: PageContext): Promise<PanelPage | Redirect> {
   return save(visit, store, tokens)
 }
 
-async function loadStore({ readModel, session }: PageContext, id: number): Promise<StoreObject | null> {
-  const { record } = await getStore(readModel.pool, session.companyId, id)
+async function loadStore({ readModel }: PageContext, id: number): Promise<StoreObject | null> {
+  const { record } = await getStore(readModel.reader, id)
   return record === null ? null : (JSON.parse(record) as StoreObject)
 }
 

@@ -34,8 +34,8 @@ const changing = { ...at, access: 'manage_company' } as const
 const MOST_SHOWN = 200
 
 async function showOverview(visit: PageContext): Promise<PanelPage> {
-  const { pool, companyId, moment } = visit.readModel
-  const stores = await listStores(pool, companyId, MOST_SHOWN)
+  const { reader, moment } = visit.readModel
+  const stores = await listStores(reader, MOST_SHOWN)
   const seesAll = may(visit.session.permissions, 'see_company')
   const body = (
     <>
@@ -113,7 +113,7 @@ const omitEmptyFields = <T,>(schema: z.ZodType<T>) =>
   )
 
 const storeOf = (visit: PageContext): Promise<StoreObject | null> =>
-  loadRecord(visit, ({ readModel: { pool, companyId } }, id) => getStore(pool, companyId, id))
+  loadRecord(visit, ({ readModel: { reader } }, id) => getStore(reader, id))
 
 async function showStore(visit: PageContext): Promise<PanelPage | null> {
   const store = await storeOf(visit)

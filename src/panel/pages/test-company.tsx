@@ -22,7 +22,7 @@ const CLOCK: Fields = {
   },
 }
 
-const loadState = ({ readModel: { pool, companyId } }: PageContext) => getTestCompanyState(pool, companyId)
+const loadState = ({ readModel: { reader } }: PageContext) => getTestCompanyState(reader)
 
 const Clock = ({ state, timezone }: { readonly state: TestCompanyState; readonly timezone: string }) => (
   <>

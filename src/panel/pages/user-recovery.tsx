@@ -38,9 +38,7 @@ const shopOf = ({ session: { companyName: name, logoUrl, brandColor: color }, co
 /** Another user of the company. */
 async function recoveredUser(visit: PageContext): Promise<RecoveredUser | null> {
   const { companyId, userId } = visit.session
-  const user: User | null = await loadRecord(visit, ({ readModel }, id) =>
-    getUser(readModel.pool, readModel.companyId, id),
-  )
+  const user: User | null = await loadRecord(visit, ({ readModel }, id) => getUser(readModel.reader, id))
   if (!user) return null
   const { id, name, role } = user
   const email = user.id === userId || user.status !== 'active' ? null : user.email

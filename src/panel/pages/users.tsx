@@ -85,7 +85,7 @@ type User = Omit<UserObject, 'company_id'>
 
 /** The user of a path, with times on the company's clock; null if it does not exist. */
 const userOf = (visit: PageContext): Promise<User | null> =>
-  loadRecord(visit, ({ readModel }, id) => getUser(readModel.pool, readModel.companyId, id))
+  loadRecord(visit, ({ readModel }, id) => getUser(readModel.reader, id))
 
 const UserBadge = ({ status }: Pick<User, 'status'>) => <StateBadge state={STATES[status]} />
 

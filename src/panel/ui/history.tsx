@@ -9,7 +9,7 @@ import { maskedData } from '#ledger/personal-fields.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { readModel as readModelOfNow } from '#projections/index.ts'
 import { listActors, listHistory, listKnownActors, listSubjectNames } from '#queries/events.ts'
-import { maskCosts } from '#queries/masking.ts'
+import { maskCosts } from '#queries/masked-members.ts'
 import { type Change, changesOfEach } from '../changes.ts'
 import type { Option } from '../forms/kinds.ts'
 import { link } from '../link.ts'
@@ -23,11 +23,11 @@ import { Card } from './parts.tsx'
 
 /** Names of the actors of events: API keys or users. Null is the service itself. */
 export async function namesOfActors(
-  { pool, companyId }: PageReadModel,
+  { reader }: PageReadModel,
   events: readonly Pick<Envelope, 'actor'>[],
 ): Promise<(actor: string | null) => string> {
   const actors = [...new Set(events.flatMap(({ actor }) => actor ?? []))]
-  const names = actors.length === 0 ? new Map<string, string>() : await listActors(pool, companyId, actors)
+  const names = actors.length === 0 ? new Map<string, string>() : await listActors(reader, actors)
   const nameOf = (actor: string) => {
     const name = names.get(actor)
     return name === undefined || name === MASKED ? subjectName(actor) : name
@@ -40,7 +40,7 @@ const ACTORS = 200
 
 /** Filter options for actors: people, keys and the service itself. */
 export async function actorOptions(readModel: PageReadModel): Promise<Option[]> {
-  const actors = await listKnownActors(readModel.pool, readModel.companyId, ACTORS)
+  const actors = await listKnownActors(readModel.reader, ACTORS)
   const nameOf = await namesOfActors(
     readModel,
     actors.map((actor) => ({ actor })),
@@ -53,10 +53,10 @@ export const ActorName = limitedText(40).regex(/^(system|(user|api_key)\/[1-9]\d
 
 /** Names of records: their own, or `Venda 9` if they have none. */
 export async function namesOfSubjects(
-  { pool, companyId }: PageReadModel,
+  { reader }: PageReadModel,
   events: readonly Pick<Envelope, 'subject'>[],
 ): Promise<(subject: string) => string> {
-  const names = await listSubjectNames(pool, companyId, [...new Set(events.map(({ subject }) => subject))])
+  const names = await listSubjectNames(reader, [...new Set(events.map(({ subject }) => subject))])
   return (subject) => {
     const name = names.get(subject)
     return name === undefined || name === MASKED ? subjectName(subject) : name
@@ -79,7 +79,7 @@ const OTHERS = 10
 export async function History({ visit, subject, others = [] }: HistoryProps) {
   const { readModel, context, session } = visit
   if (readModel.moment) return null
-  const pageOf = (of: string) => listHistory(context, readModel.companyId, of, { limit: SHOWN })
+  const pageOf = (of: string) => listHistory({ ...context, reader: readModel.reader }, of, { limit: SHOWN })
   const page = await pageOf(subject)
   if (!page || isRefusal(page)) return null
   const further = await Promise.all(others.slice(0, OTHERS).map(pageOf))

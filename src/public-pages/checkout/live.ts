@@ -3,6 +3,7 @@ import { Unavailable } from '#lib/errors.ts'
 import { createFairShareLimiter } from '#lib/fair-share-limiter.ts'
 import type { LiveUpdates } from '#live/updates.ts'
 import { revisionsOfOrders } from '#queries/orders.ts'
+import { fullReader } from '#queries/reader.ts'
 
 /** Open pages of one order, and of this process, shared fairly between companies (ORDER-36). */
 const PAGES_OF_ORDER = 10
@@ -70,7 +71,9 @@ export function createOrderUpdates({ live, pool, onError }: OrderUpdatesOptions)
       state = 'reading'
       try {
         const ids = [...new Set([...pages].map(({ orderId }) => orderId))]
-        const revisions = new Map((await revisionsOfOrders(pool, companyId, ids)).map((row) => [row.id, row.revision]))
+        const revisions = new Map(
+          (await revisionsOfOrders(fullReader(pool, companyId), ids)).map((row) => [row.id, row.revision]),
+        )
         for (const page of pages) notifyFollower(page, revisions.get(page.orderId) ?? 0)
       } catch (error) {
         onError(error)

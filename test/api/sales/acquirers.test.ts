@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { addDays } from '#domain/instant.ts'
+import { fullReader } from '#queries/reader.ts'
 import { acquirerCalendar, sumAcquirerFees } from '#queries/sales/acquirers.ts'
 import type { Json } from '../../support/api.ts'
 import { useCompanyPerTest } from '../../support/use-api.ts'
@@ -56,7 +57,7 @@ describe('acquirers of sale payments', () => {
   let keys = 0
   /** Net of all forecasts, by payment type. */
   const forecast = async () => {
-    const rows = await acquirerCalendar(api.core.pool, company.id, { from: '2026-01-01', to: '2029-12-31' })
+    const rows = await acquirerCalendar(fullReader(api.core.pool, company.id), { from: '2026-01-01', to: '2029-12-31' })
     return rows.map(({ day, gross_cents, fee_cents }) => [day, Number(gross_cents - fee_cents)])
   }
   const sum = async () => (await forecast()).reduce((cents, [, net]) => cents + Number(net), 0)
@@ -130,15 +131,17 @@ describe('acquirers of sale payments', () => {
     await sell('0.50', [paid(debit, '0.50')])
     const { pool } = api.core
     const from = '2026-11-22'
-    const calendar = await acquirerCalendar(pool, company.id, { from, to: addDays(from, 29) })
+    const calendar = await acquirerCalendar(fullReader(pool, company.id), { from, to: addDays(from, 29) })
     expect(calendar).to.deep.equal([
       { day: '2026-11-23', payment_type_id: debit, name: 'Débito', count: 2, gross_cents: 100n, fee_cents: 2n },
       { day: '2026-12-21', payment_type_id: credit, name: 'Crédito', count: 1, gross_cents: 10_000n, fee_cents: 355n },
     ])
-    expect(await acquirerCalendar(pool, company.id, { from: addDays(from, 2), to: addDays(from, 28) })).to.deep.equal(
-      [],
-    )
-    expect(await sumAcquirerFees(pool, company.id, { ...DAY, to: '2026-11-23T00:00:00.000Z' })).to.deep.equal({
+    expect(
+      await acquirerCalendar(fullReader(pool, company.id), { from: addDays(from, 2), to: addDays(from, 28) }),
+    ).to.deep.equal([])
+    expect(
+      await sumAcquirerFees(fullReader(pool, company.id), { ...DAY, to: '2026-11-23T00:00:00.000Z' }),
+    ).to.deep.equal({
       count: 2,
       fee_cents: 357n,
       known_fee_cents: 0n,

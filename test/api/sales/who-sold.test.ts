@@ -4,8 +4,9 @@ import { updateUser } from '#commands/users.ts'
 import { isSealed } from '#crypto/sealed-value.ts'
 import { streamOf } from '#ledger/envelope.ts'
 import { exportPersonData } from '#privacy/data-export.ts'
-import { maskReads } from '#queries/masking.ts'
+import { createReader, presentOf, WHOLE } from '#queries/reader.ts'
 import { getSale } from '#queries/sales/sales.ts'
+import { t } from '#queries/tables.ts'
 import { expectInvalid, expectProblem } from '../../support/answers.ts'
 import type { Json } from '../../support/api.ts'
 import { createTestUser } from '../../support/till.ts'
@@ -78,13 +79,13 @@ describe('sales: seller', () => {
 
   it('is masked for auditors, a name without a user too [PRIV-62]', async () => {
     const { id } = await createTestUser(company)
-    const masked = maskReads(api.core.pool, { persons: true, costs: false, payables: false, sales: null })
+    const masked = createReader(company.id, presentOf(api.core.pool), { ...WHOLE, hidesPersons: true })
     for (const seller of [{ user_id: id }, { name: 'Ana' }]) {
       const sale = await soldBy(seller)
-      const { record } = (await getSale(masked, company.id, sale.id)) as unknown as { record: string }
+      const { record } = (await getSale(masked, sale.id)) as unknown as { record: string }
       expect(JSON.parse(String(record)).seller.name).to.equal('(retido)')
     }
-    const { rows } = await masked.query('select seller_name from sales where company_id = $1', [company.id])
+    const { rows } = await masked.query({ text: `select seller_name from ${t.sales} where company_id = $1` })
     expect(rows).to.deep.equal([{ seller_name: null }, { seller_name: null }])
   })
 

@@ -33,8 +33,8 @@ describe('as-of reads', () => {
   }
 
   it('end at their deadline, together with the current statement [ASOF-5]', async () => {
-    const late = withCompanyAsOf(core(300), company.id, { revision: 0 }, ({ pool }) =>
-      pool.query('select pg_sleep(60)'),
+    const late = withCompanyAsOf(core(300), company.id, { revision: 0 }, ({ source }) =>
+      source.send({ text: 'select pg_sleep(60)', tables: [] }),
     )
     expect(await reasonOf(late)).to.equal('as_of_timeout')
     await until(async () => (await sleeping()) === 0)
@@ -47,7 +47,7 @@ describe('as-of reads', () => {
       bounded,
       company.id,
       { revision: 0 },
-      ({ pool }) => pool.query('select pg_sleep(60)'),
+      ({ source }) => source.send({ text: 'select pg_sleep(60)', tables: [] }),
       gone.signal,
     )
     const next = withCompanyAsOf(bounded, company.id, { revision: 0 }, async () => ({ value: 'shown' }))

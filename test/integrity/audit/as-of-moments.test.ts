@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { answerAsOf, readAsOf } from '#api/read-as-of.ts'
 import type { AsOfMoment } from '#integrity/audit/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { presentOf } from '#queries/reader.ts'
 import type { Json, TestCompany } from '../../support/api.ts'
 import { until } from '../../support/wait.ts'
 import { bodyOf, usePast } from './past.ts'
@@ -113,8 +114,9 @@ describe('as-of reads', () => {
   })
 
   describe('temporary tables', () => {
-    const temporary = async ({ pool } = api.core): Promise<number> => {
-      const { rows } = await pool.query<{ count: number }>(`select count(*) from pg_class where relpersistence = 't'`)
+    const temporary = async (source = presentOf(api.core.pool)): Promise<number> => {
+      const text = `select count(*) from pg_class where relpersistence = 't'`
+      const { rows } = await source.send<{ count: number }>({ text, tables: [] })
       return rows[0]?.count ?? -1
     }
 
@@ -122,7 +124,7 @@ describe('as-of reads', () => {
       const company = await api.company()
       const during = await visit(company, { revision: 0 }, async (asOf) => {
         await answerAsOf(asOf, '/customers')
-        return temporary(asOf as never)
+        return temporary(asOf.source)
       })
       expect(during).to.be.at.least(3)
       await until(async () => (await temporary()) === 0)
@@ -134,7 +136,7 @@ describe('as-of reads', () => {
     it('are dropped with a lost connection, and no current read uses them [ASOF-3]', async () => {
       const company = await api.company()
       const answer = await visit(company, { revision: 0 }, async (asOf) => {
-        const { rows } = await asOf.pool.query<{ pid: number }>('select pg_backend_pid() as pid')
+        const { rows } = await asOf.source.send<{ pid: number }>({ text: 'select pg_backend_pid() as pid', tables: [] })
         await api.core.pool.query('select pg_terminate_backend($1)', [rows[0]?.pid])
         return answerAsOf(asOf, '/customers').catch((error: unknown) => error)
       })

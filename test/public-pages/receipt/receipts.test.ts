@@ -9,6 +9,7 @@ import type { Envelope } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { trustedOf } from '#public-pages/receipt/receipt-page.ts'
+import { fullReader } from '#queries/reader.ts'
 import { expectProblem } from '../../support/answers.ts'
 import type { Json } from '../../support/api.ts'
 import { fiscalDocument } from '../../support/facts.ts'
@@ -184,7 +185,7 @@ describe('receipts of sales', () => {
       },
     })
     const made = (store: EventStore) =>
-      receiptOf({ ...core, store }, company.id, sales.plain.id).catch((error) => error)
+      receiptOf({ ...core, store, reader: fullReader(core.pool, company.id) }, sales.plain.id).catch((error) => error)
     expect(await made(changed(() => ({ actor: 'user/1' })))).to.be.instanceOf(LedgerNotIntact)
     const other = await made(changed(({ data }) => ({ data: { ...data, total: '1.00' } })))
     expect(other).to.be.instanceOf(LedgerNotIntact)

@@ -4,6 +4,7 @@ import { addDays, dateInZone, startOfDay } from '#domain/instant.ts'
 import { fromCents } from '#domain/money.ts'
 import { event } from '#events/catalogue.ts'
 import { refreshAllSalesRollups, refreshSalesRollups } from '#projections/refresh-sales-rollups.ts'
+import { fullReader } from '#queries/reader.ts'
 import { salesSums } from '#queries/sales/rollups.ts'
 import { useDatabase } from '../../support/database.ts'
 import {
@@ -76,7 +77,7 @@ describe('sums of sales on the start page', () => {
   async function byDay(last: string, days: number, timezone = SAO_PAULO) {
     const bounds = Array.from({ length: days + 1 }, (_, n) => startOfDay(addDays(last, n + 1 - days), timezone))
     const before = { from: '2000-01-01T00:00:00.000Z', to: bounds[0]!, bounds: [] }
-    return salesSums(shop.core.pool, COMPANY_ID, { bounds, before })
+    return salesSums(fullReader(shop.core.pool, COMPANY_ID), { bounds, before })
   }
   const centsOf = async (...asked: Parameters<typeof byDay>) =>
     (await byDay(...asked)).bars.map(({ cents }) => Number(cents))
@@ -250,7 +251,7 @@ describe('sums of sales on the start page', () => {
     await cancel(first!)
     await grow()
     const ask = (to: string) =>
-      salesSums(shop.core.pool, COMPANY_ID, {
+      salesSums(fullReader(shop.core.pool, COMPANY_ID), {
         bounds: ['2026-03-11T03:00:00.000Z', '2026-03-12T03:00:00.000Z'],
         before: {
           from: '2026-03-10T03:00:00.000Z',
@@ -348,7 +349,10 @@ describe('sums of sales on the start page', () => {
     await grow()
     const end = startOfDay('2012-01-01', 'Pacific/Apia')
     const bounds = [startOfDay('2011-12-29', 'Pacific/Apia'), startOfDay('2011-12-31', 'Pacific/Apia'), end]
-    const { bars } = await salesSums(shop.core.pool, COMPANY_ID, { bounds, before: { from: end, to: end, bounds: [] } })
+    const { bars } = await salesSums(fullReader(shop.core.pool, COMPANY_ID), {
+      bounds,
+      before: { from: end, to: end, bounds: [] },
+    })
     expect(bars.map(({ cents }) => cents)).to.deep.equal([800n, 1600n])
   })
 

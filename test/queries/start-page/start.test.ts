@@ -3,6 +3,7 @@ import { event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import { lowStock } from '#queries/catalog/items.ts'
 import { openAccounts } from '#queries/finance/summary.ts'
+import { fullReader } from '#queries/reader.ts'
 import { useDatabase } from '../../support/database.ts'
 import { itemCreated, payableCreated, receivableCreated, receivablePaid } from '../../support/facts.ts'
 import { COMPANY_ID } from '../../support/given.ts'
@@ -21,7 +22,7 @@ describe('other parts of the start page', () => {
 
   describe('open accounts', () => {
     const calendar = (today: string) => ({ timezone: 'America/Sao_Paulo', today })
-    const open = (today: string) => openAccounts(shop.core.pool, COMPANY_ID, calendar(today))
+    const open = (today: string) => openAccounts(fullReader(shop.core.pool, COMPANY_ID), calendar(today))
 
     it('are zero before any exist', async () => {
       const none = { pending: NONE, overdue: NONE }
@@ -52,7 +53,7 @@ describe('other parts of the start page', () => {
   describe('low stock', () => {
     const product = (id: number, stock: string | null, name = `Produto ${id}`, rest: object = {}): NewEvent =>
       itemCreated({ id, name, stock, ...rest })
-    const short = (limit = 20) => lowStock(shop.core.pool, COMPANY_ID, limit)
+    const short = (limit = 20) => lowStock(fullReader(shop.core.pool, COMPANY_ID), limit)
 
     it('is empty for an empty catalog', async () => {
       expect(await short()).to.deep.equal({ out: 0, low: 0, items: [] })

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { deactivateUser } from '#commands/users.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { fullReader } from '#queries/reader.ts'
 import { getUser, listUsers } from '#queries/users.ts'
 import type { TestCompany } from '../../support/api.ts'
 import { dataOf } from '../../support/shop.ts'
@@ -24,7 +25,10 @@ describe('users', () => {
   })
 
   async function list(limit: number, cursor?: string) {
-    const page = await listUsers(api.core.pool, company.id, { limit, ...(cursor !== undefined && { cursor }) })
+    const page = await listUsers(fullReader(api.core.pool, company.id), {
+      limit,
+      ...(cursor !== undefined && { cursor }),
+    })
     if (isRefusal(page)) throw new Error(page.refused)
     return { ...page, users: JSON.parse(`[${dataOf(page)}]`) }
   }
@@ -70,9 +74,9 @@ describe('users', () => {
 
   it('are returned by id as in the list, to their own company only', async () => {
     const { users } = await list(10)
-    const found = await getUser(api.core.pool, company.id, clerk.id)
+    const found = await getUser(fullReader(api.core.pool, company.id), clerk.id)
     expect(JSON.parse(found.record ?? '')).to.deep.equal(users[1])
-    expect(await getUser(api.core.pool, stranger.id, clerk.id)).to.have.property('record', null)
-    expect(await getUser(api.core.pool, company.id, 999_999)).to.have.property('record', null)
+    expect(await getUser(fullReader(api.core.pool, stranger.id), clerk.id)).to.have.property('record', null)
+    expect(await getUser(fullReader(api.core.pool, company.id), 999_999)).to.have.property('record', null)
   })
 })

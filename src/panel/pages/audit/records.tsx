@@ -58,7 +58,7 @@ async function showRecord(visit: PageContext): Promise<PanelPage | null> {
   const { readModel, params } = visit
   const id = pathId(params.id)
   if (!isKind(params.kind) || id === null) return null
-  const record = await getRow(readModel.pool, readModel.companyId, params.kind, id)
+  const record = await getRow(readModel.reader, params.kind, id)
   if (!record) return null
   const subject = `${params.kind}/${id}`
   const body = (

@@ -11,7 +11,6 @@ import { Problem } from '#http/problems.ts'
 import { correctionsOf } from '#integrity/audit/clock-corrections.ts'
 import { findTableCheck } from '#integrity/audit/table-checks.ts'
 import { openedEventAt, type TimelineFilters, timeline } from '#integrity/audit/timeline.ts'
-import { headOf } from '#integrity/audit/verify.ts'
 import { sealStateOf } from '#integrity/proofs/checkpoint-status.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Envelope } from '#ledger/envelope.ts'
@@ -102,7 +101,7 @@ async function showTimeline(visit: PageContext): Promise<PanelPage> {
   const query = searchOf(filters, asked)
   const filled = filledWith(filters, asked, isRefusal(query) ? query : undefined)
   const check = await findTableCheck(visit.context.pool, visit.session.companyId)
-  const head = await readModelHead(visit.readModel.pool, visit.readModel.companyId)
+  const head = await readModelHead(visit.readModel.reader)
   const seals = await sealStateOf(visit.context.pool, visit.session.companyId)
   const body = (
     <>
@@ -138,10 +137,10 @@ async function showTimeline(visit: PageContext): Promise<PanelPage> {
 
 async function events(visit: PageContext, { antes, ...asked }: TimelineQuery) {
   const { readModel, context } = visit
-  const { revision } = await headOf(readModel.pool, readModel.companyId)
+  const { revision } = await readModelHead(readModel.reader)
   const before = Math.min(antes === undefined ? revision + 1 : Number(antes), revision + 1)
   const filters = filtersOf(asked, readModel.timezone)
-  const corrections = await correctionsOf(readModel.pool, readModel.companyId)
+  const corrections = await correctionsOf(readModel.reader)
   const found = await timeline(context.store, readModel.companyId, corrections, before, filters, EVENTS_OF_A_PAGE)
   const actors = await namesOfActors(readModel, found.events)
   const names = await namesOfSubjects(readModel, found.events)
@@ -209,7 +208,7 @@ async function statesAround(visit: PageContext, { subject, revision }: Envelope)
   const stateAt = async (at: number) => {
     if (at < 0) return null
     const then = { ...visit, query: { em: String(at) } }
-    return atMoment(then, ({ readModel }) => getRow(readModel.pool, readModel.companyId, type as RecordKind, id), NEVER)
+    return atMoment(then, ({ readModel }) => getRow(readModel.reader, type as RecordKind, id), NEVER)
   }
   try {
     const before = await stateAt(revision - 1)
@@ -305,8 +304,8 @@ const timelineFile: TableRoute = {
     const query = searchOf(FILTERS([]), Object.fromEntries(Object.entries(visit.query).filter(([, value]) => value)))
     if (isRefusal(query)) return query
     const filters = filtersOf(query, readModel.timezone)
-    const corrections = await correctionsOf(readModel.pool, readModel.companyId)
-    const { revision } = await headOf(readModel.pool, readModel.companyId)
+    const corrections = await correctionsOf(readModel.reader)
+    const { revision } = await readModelHead(readModel.reader)
     async function* rows() {
       for (let before: number | null = revision + 1; before !== null; ) {
         const found = await timeline(context.store, readModel.companyId, corrections, before, filters, OF_A_FILE)

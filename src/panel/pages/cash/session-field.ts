@@ -6,7 +6,7 @@ import type { FormSubmission, PageContext } from '../../route.ts'
 /** Choice of the open drawer that gives money back; absent without an alternative to `own`, the open one of the sale. */
 export async function drawerFields(visit: PageContext | FormSubmission, own: string | null): Promise<Fields> {
   const { readModel } = visit
-  const open = await listOpenSessionNames(readModel.pool, readModel.companyId)
+  const open = await listOpenSessionNames(readModel.reader)
   const others = open.filter((name) => name !== own)
   // A session that was closed after the form was shown is refused, not ignored.
   const isNamed = 'form' in visit && formText(visit.form, 'cash_session_id') !== ''

@@ -130,8 +130,8 @@ const columnsOf = (timezone: string, names: Names): Column<CashSessionObject>[] 
 /** Open sessions with what is in each drawer (PANEL-600). */
 export async function OpenCashSessions({ visit }: { readonly visit: PageContext }) {
   if (!visit.reaches('GET', CASH_SESSIONS_PATH)) return null
-  const { pool, companyId, timezone } = visit.readModel
-  const page = await listLatestCashSessions(pool, companyId, { status: 'open', limit: OPEN_SHOWN })
+  const { reader, timezone } = visit.readModel
+  const page = await listLatestCashSessions(reader, { status: 'open', limit: OPEN_SHOWN })
   const sessions = 'refused' in page ? [] : recordsOnPage<CashSessionObject>(page)
   const names = await namesOf(visit, sessions)
   const shown = ['Fechada em', 'Contado', 'Diferença', 'Situação']
@@ -149,9 +149,9 @@ export async function OpenCashSessions({ visit }: { readonly visit: PageContext 
 }
 
 async function showList(visit: PageContext): Promise<PanelPage> {
-  const { pool, companyId, timezone } = visit.readModel
+  const { reader, timezone } = visit.readModel
   const list = await readListPage<CashSessionObject>(visit, FILTERS, (_visit, asked, { limit }) =>
-    listLatestCashSessions(pool, companyId, { ...asked, limit }),
+    listLatestCashSessions(reader, { ...asked, limit }),
   )
   const body = (
     <List
@@ -170,13 +170,13 @@ async function showList(visit: PageContext): Promise<PanelPage> {
 /** A session with all that happened in it; printable (PANEL-601). */
 async function showSession(visit: PageContext): Promise<PanelPage | null> {
   const { readModel, params } = visit
-  const { pool, companyId } = readModel
+  const { reader } = readModel
   const id = pathId(params.id)
-  const found = id === null ? null : (await getCashSession(pool, companyId, id)).record
+  const found = id === null ? null : (await getCashSession(reader, id)).record
   if (found === null) return null
   const session = JSON.parse(found) as CashSessionObject
   const [details, types, names] = await Promise.all([
-    getCashSessionDetails(pool, companyId, session.session_id),
+    getCashSessionDetails(reader, session.session_id),
     namesOfTypes(visit),
     namesOf(visit, [session]),
   ])

@@ -24,7 +24,7 @@ const MOST_CHOICES = 1_000
 
 /** All categories by name, as choices. */
 export async function categoryOptions({ readModel }: PageContext): Promise<Option[]> {
-  const page = await listCategoriesByName(readModel.pool, readModel.companyId, { limit: MOST_CHOICES })
+  const page = await listCategoriesByName(readModel.reader, { limit: MOST_CHOICES })
   const categories = recordsOnPage<CategoryObject>(page)
   return categories.map(({ id, name }) => ({ value: String(id), label: name }))
 }
@@ -65,16 +65,14 @@ export const categoryPages = recordPages<CategoryObject>({
       { head: 'Código externo', cell: ({ external_id }) => external_id },
     ],
     page: ({ readModel }, asked, { limit }) =>
-      listFiltered(Search, asked, (search) =>
-        listCategoriesByName(readModel.pool, readModel.companyId, { ...search, limit }),
-      ),
+      listFiltered(Search, asked, (search) => listCategoriesByName(readModel.reader, { ...search, limit })),
     file: () => [
       ['Nome', ({ name }) => name],
       ['Código externo', ({ external_id }) => external_id],
     ],
     more: [{ label: 'Catálogo', to: '/catalogo' }],
   },
-  get: ({ readModel }, id) => getCategory(readModel.pool, readModel.companyId, id),
+  get: ({ readModel }, id) => getCategory(readModel.reader, id),
   nameOf: ({ name }) => name,
   facts: ({ name, external_id, created_at }, { readModel }) => [
     ['Nome', name],

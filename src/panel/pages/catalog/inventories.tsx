@@ -55,7 +55,7 @@ interface DifferencesProps {
 
 /** What the inventory changes, and what that is worth (PANEL-801). */
 async function Differences({ visit: { readModel }, inventory }: DifferencesProps) {
-  const { shown, count, value } = await stockDifferences(readModel.pool, readModel.companyId, inventory.id)
+  const { shown, count, value } = await stockDifferences(readModel.reader, inventory.id)
   if (count === 0) return <p>Nenhuma diferença: tudo confere.</p>
   return (
     <Card title="Diferenças">
@@ -129,9 +129,7 @@ export const inventoryPages: readonly PanelRoute[] = [
         { head: 'Produtos', cell: ({ counted_items }) => formatCount(counted_items), isNumber: true },
       ],
       page: ({ readModel }, asked, { limit }) =>
-        listFiltered(Search, asked, (search) =>
-          searchInventories(readModel.pool, readModel.companyId, { ...search, limit }),
-        ),
+        listFiltered(Search, asked, (search) => searchInventories(readModel.reader, { ...search, limit })),
       file: ({ readModel }) => [
         ['Inventário', ({ name }) => name],
         ['Situação', ({ status }) => STATUSES[status][1]],
@@ -140,7 +138,7 @@ export const inventoryPages: readonly PanelRoute[] = [
       ],
       more: [{ label: 'Catálogo', to: '/catalogo' }],
     },
-    get: ({ readModel }, id) => getInventory(readModel.pool, readModel.companyId, id),
+    get: ({ readModel }, id) => getInventory(readModel.reader, id),
     nameOf: ({ name }) => name,
     facts: ({ status, counted_items, created_at, closed_at }, { readModel }) => [
       ['Situação', <Status key="status" status={status} />],

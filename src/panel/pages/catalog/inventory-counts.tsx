@@ -32,7 +32,7 @@ import { loadRecord } from '../../ui/record-pages.tsx'
 export const INVENTORIES_PATH = '/catalogo/inventarios'
 
 export const loadInventory = (visit: PageContext) =>
-  loadRecord<InventoryObject>(visit, ({ readModel }, id) => getInventory(readModel.pool, readModel.companyId, id))
+  loadRecord<InventoryObject>(visit, ({ readModel }, id) => getInventory(readModel.reader, id))
 
 const MODES: Readonly<Record<(typeof COUNT_MODES)[number], string>> = {
   add: 'Somar ao que já foi contado',
@@ -166,7 +166,7 @@ function countColumns(visit: PageContext, { id, status }: InventoryObject): Opti
 }
 
 const pageOf = ({ readModel }: PageContext, inventory_id: number, more: { cursor?: string; limit: number }) =>
-  listInventoryCounts(readModel.pool, readModel.companyId, { ...more, inventory_id })
+  listInventoryCounts(readModel.reader, { ...more, inventory_id })
 
 /** What has been counted, and the differences so far (PANEL-533). */
 export async function CountsCard({
@@ -229,7 +229,7 @@ const UnknownCodes = ({ codes }: { readonly codes: readonly string[] }) => (
 
 /** The product that was counted last, and how much of it. */
 async function LastCount({ visit, inventory }: Pick<CountingProps, 'visit' | 'inventory'>) {
-  const page = await findLastCount(visit.readModel.pool, visit.readModel.companyId, inventory.id)
+  const page = await findLastCount(visit.readModel.reader, inventory.id)
   const [last] = recordsOnPage<InventoryCountObject>(page)
   return last === undefined ? null : (
     <p role="status">

@@ -18,30 +18,28 @@ export const itemLabel = ({ id, name, barcode, sku, external_id }: Item): string
   `${name}${DOT}${barcode ?? sku ?? external_id ?? `nº ${id}`}`
 
 /** Finds an item by its number, as in a label of an item without codes. */
-async function findByNumber({ pool, companyId }: PageReadModel, text: string): Promise<Item[]> {
+async function findByNumber({ reader }: PageReadModel, text: string): Promise<Item[]> {
   const [, number] = /(?:^| )nº ([1-9]\d{0,14})$/.exec(text) ?? []
-  const { record } = number === undefined ? { record: null } : await getAnyItem(pool, companyId, Number(number))
+  const { record } = number === undefined ? { record: null } : await getAnyItem(reader, Number(number))
   return record ? [JSON.parse(record) as Item] : []
 }
 
 /** Finds items by barcode, SKU or external id; only active ones have them. */
-async function findByCode({ pool, companyId }: PageReadModel, code: string): Promise<Item[]> {
+async function findByCode({ reader }: PageReadModel, code: string): Promise<Item[]> {
   if (code.length > 60) return []
   const pages = await Promise.all(
-    [{ barcode: code }, { sku: code }, { external_id: code }].map((by) =>
-      listItems(pool, companyId, { ...by, limit: OFFERED }),
-    ),
+    [{ barcode: code }, { sku: code }, { external_id: code }].map((by) => listItems(reader, { ...by, limit: OFFERED })),
   )
   const found = pages.flatMap((page) => recordsOnPage<Item>(page))
   return found.filter(({ id }, at) => found.findIndex((other) => other.id === id) === at)
 }
 
 /** Finds items by words of name and codes; deactivated ones if no active one has the words. */
-async function findByWords({ pool, companyId }: PageReadModel, text: string): Promise<Item[]> {
+async function findByWords({ reader }: PageReadModel, text: string): Promise<Item[]> {
   const q = text.replaceAll(DOT.trim(), ' ').trim().slice(0, 120)
   if (q === '') return []
   for (const state of ['active', 'inactive'] as const) {
-    const page = await searchItems(pool, companyId, { q, state, limit: OFFERED })
+    const page = await searchItems(reader, { q, state, limit: OFFERED })
     const found = isRefusal(page) ? [] : recordsOnPage<Item>(page)
     const named = found.filter(({ name }) => nameKey(name) === nameKey(text))
     if (found.length > 0) return named.length === 1 ? named : found

@@ -142,8 +142,7 @@ export const itemReactivation = buttonRoute<Item>({
   path: `${PATH}/:id/reativar`,
   section: 'catalog',
   access: 'edit_catalog',
-  subject: (visit) =>
-    loadRecord<Item>(visit, ({ readModel }, id) => getAnyItem(readModel.pool, readModel.companyId, id)),
+  subject: (visit) => loadRecord<Item>(visit, ({ readModel }, id) => getAnyItem(readModel.reader, id)),
   act: (submission, { id }) =>
     runAndRedirect(submission, reactivateItem, { id }, { to: `${PATH}/${id}`, flash: 'item-reativado' }),
 })
@@ -151,7 +150,7 @@ export const itemReactivation = buttonRoute<Item>({
 /** Sales of others count in it. */
 async function coverOf(item: Item, { readModel, session }: PageContext): Promise<StockCover | undefined> {
   if (item.type === 'service' || readModel.moment || !may(session.permissions, 'see_all_sales')) return undefined
-  return (await stockCovers(readModel.pool, readModel.companyId, [item], readModel)).get(item.id)
+  return (await stockCovers(readModel.reader, [item], readModel)).get(item.id)
 }
 
 export const catalogPages = recordPages<Item>({
@@ -166,11 +165,11 @@ export const catalogPages = recordPages<Item>({
     order: 'nome',
     page: ({ readModel }, asked, { limit, order = '' }) =>
       listFiltered(Search, asked, (search) =>
-        searchItems(readModel.pool, readModel.companyId, { ...search, limit, order: ownValue(ORDERS, order) }),
+        searchItems(readModel.reader, { ...search, limit, order: ownValue(ORDERS, order) }),
       ),
     summary: async ({ readModel }, asked) => {
       const { cursor: _, ...search } = Search.parse(asked)
-      const count = await countItems(readModel.pool, readModel.companyId, search)
+      const count = await countItems(readModel.reader, search)
       return (
         <p class="sums">
           <Figure name={listedAs(search)}>{formatCount(count)}</Figure>
@@ -212,7 +211,7 @@ export const catalogPages = recordPages<Item>({
       { label: 'Importar', to: `${PATH}/importar` },
     ],
   },
-  get: ({ readModel }, id) => getItem(readModel.pool, readModel.companyId, id),
+  get: ({ readModel }, id) => getItem(readModel.reader, id),
   nameOf: ({ name }) => name,
   head: ({ id }) => ({ more: [{ label: 'Vendas deste item', to: '/vendas', parameters: { item: id } }] }),
   facts: (item, visit) => [

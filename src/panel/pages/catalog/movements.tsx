@@ -103,8 +103,7 @@ export async function MovementsCard({ visit, item }: MovementsProps) {
   if (item.type === 'service') return null
   const { estoque: cursor } = visit.query
   const wanted = { catalog_item_id: item.id, limit: OF_PRODUCT }
-  const ask = (more: { cursor?: string }) =>
-    listShownMovements(readModel.pool, readModel.companyId, { ...wanted, ...more })
+  const ask = (more: { cursor?: string }) => listShownMovements(readModel.reader, { ...wanted, ...more })
   const asked = await ask(cursor ? { cursor } : {})
   const page = isRefusal(asked) ? await ask({}) : asked
   const rows = recordsOnPage<ShownMovement>(page)
@@ -142,7 +141,7 @@ const Search = z.object({
 })
 
 const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, string>>, { limit }: ListRequest) =>
-  listFiltered(Search, asked, (search) => listShownMovements(readModel.pool, readModel.companyId, { ...search, limit }))
+  listFiltered(Search, asked, (search) => listShownMovements(readModel.reader, { ...search, limit }))
 
 const itemOf = ({ catalog_item_id }: ShownMovement): string => `catalog_item/${catalog_item_id}`
 

@@ -37,8 +37,7 @@ export const PictureCard = ({ visit, item: { id, name, picture_url }, refusal }:
   )
 }
 
-const loadItem = (visit: PageContext) =>
-  loadRecord<Item>(visit, ({ readModel }, id) => getItem(readModel.pool, readModel.companyId, id))
+const loadItem = (visit: PageContext) => loadRecord<Item>(visit, ({ readModel }, id) => getItem(readModel.reader, id))
 
 async function upload(submission: FormSubmission) {
   const item = await loadItem(submission)

@@ -30,13 +30,11 @@ const Search = z.object({
 })
 
 const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, string>>, { limit }: ListRequest) =>
-  listFiltered(Search, asked, (search) =>
-    searchLowStock(readModel.pool, readModel.companyId, { ...search, limit }, readModel),
-  )
+  listFiltered(Search, asked, (search) => searchLowStock(readModel.reader, { ...search, limit }, readModel))
 
 async function sumOf({ readModel }: PageContext, asked: Readonly<Record<string, string>>) {
   const { cursor: _, ...search } = Search.parse(asked)
-  const count = await countItems(readModel.pool, readModel.companyId, { ...search, low_stock: true })
+  const count = await countItems(readModel.reader, { ...search, low_stock: true })
   return (
     <p class="sums">
       <Figure name="acabando">{formatCount(count)}</Figure>

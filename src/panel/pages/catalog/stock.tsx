@@ -186,7 +186,7 @@ export const stockForm = formRoute<Item, MovementForm>({
   path: '/catalogo/:id/estoque',
   section: 'catalog',
   access: 'adjust_stock',
-  subject: (visit) => loadRecord<Item>(visit, ({ readModel }, id) => getItem(readModel.pool, readModel.companyId, id)),
+  subject: (visit) => loadRecord<Item>(visit, ({ readModel }, id) => getItem(readModel.reader, id)),
   fields: fieldsOf,
   schema: StockForm,
   async act(submission, { id }, movement) {

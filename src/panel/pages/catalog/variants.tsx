@@ -42,7 +42,7 @@ export const variantText = ({ variant }: Pick<Item, 'variant'>): string | null =
   variant && [variant.size, variant.color].filter(Boolean).join(' / ')
 
 const pageOf = ({ readModel }: PageContext, parent_id: number) =>
-  listItems(readModel.pool, readModel.companyId, { parent_id, limit: MOST_VARIANTS })
+  listItems(readModel.reader, { parent_id, limit: MOST_VARIANTS })
 
 interface VariantsProps {
   readonly visit: PageContext
@@ -119,7 +119,7 @@ export const variantForm = formRoute<Item, z.infer<typeof VariantForm>>({
   path: '/catalogo/:id/variacoes',
   section: 'catalog',
   access: 'edit_catalog',
-  subject: (visit) => loadRecord<Item>(visit, ({ readModel }, id) => getItem(readModel.pool, readModel.companyId, id)),
+  subject: (visit) => loadRecord<Item>(visit, ({ readModel }, id) => getItem(readModel.reader, id)),
   fields: () => fields,
   schema: VariantForm,
   async act(submission, item, { sizes, colors }) {

@@ -109,14 +109,14 @@ type QueryValues = Readonly<Record<string, string>>
 
 const pageOf = (listing: AccountListing, { readModel }: PageContext, asked: QueryValues, { limit }: ListRequest) =>
   listFiltered(Search, asked, (search) => {
-    const { pool, companyId, today } = readModel
-    return searchAccounts(pool, listing, companyId, { ...search, limit }, today)
+    const { reader, today } = readModel
+    return searchAccounts(reader, listing, { ...search, limit }, today)
   })
 
 async function summaryOf(listing: AccountListing, { readModel }: PageContext, asked: QueryValues) {
-  const { pool, companyId, today } = readModel
+  const { reader, today } = readModel
   const { cursor: _, ...search } = Search.parse(asked)
-  return <AccountSumsCard sums={await sumAccounts(pool, listing, companyId, search, today)} />
+  return <AccountSumsCard sums={await sumAccounts(reader, listing, search, today)} />
 }
 
 /** The most frequent views. */
@@ -259,7 +259,7 @@ function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
       file: fileOf(side),
       more: [{ label: side.byParty, to: `${path}/em-aberto` }, ...(side.more ?? [])],
     },
-    get: ({ readModel }, id) => getAccount(readModel.pool, listing, readModel.companyId, id, readModel.today),
+    get: ({ readModel }, id) => getAccount(readModel.reader, listing, id, readModel.today),
     nameOf: ({ description }) => description,
     facts: (account, visit) => factsOf(side, account, visit),
     isOpen: isPending,

@@ -62,13 +62,10 @@ function periodOf({ query, readModel: { today } }: PageContext) {
 
 /** What the acquirers pay on each day (PANEL-380). */
 async function show(visit: PageContext): Promise<PanelPage> {
-  const { pool, companyId, today } = visit.readModel
+  const { reader, today } = visit.readModel
   const { from, to } = periodOf(visit)
   const week = { from: today, to: addDays(today, 6) }
-  const [payments, coming] = await Promise.all([
-    acquirerCalendar(pool, companyId, { from, to }),
-    acquirerCalendar(pool, companyId, week),
-  ])
+  const [payments, coming] = await Promise.all([acquirerCalendar(reader, { from, to }), acquirerCalendar(reader, week)])
   const within = (last: string) => addPayments(coming.filter(({ day }) => day <= last))
   const all = addPayments(payments)
   const body = (

@@ -61,11 +61,11 @@ const pagesBefore = (cursor: string | undefined): number => (/^[1-9]\d{0,3}$/.te
 
 /** Balances by party, largest first (PANEL-162). */
 async function show(owedSide: BalancePageSide, visit: PageContext): Promise<PanelPage> {
-  const { pool, companyId, today } = visit.readModel
+  const { reader, today } = visit.readModel
   const { words, accounts, figures } = owedSide
   const before = pagesBefore(visit.query.cursor)
   const skip = before * ROWS
-  const found = await listDebtors(pool, owedSide.side, companyId, { today, skip, limit: ROWS })
+  const found = await listDebtors(reader, owedSide.side, { today, skip, limit: ROWS })
   const { total, parties, page } = found
   const body = (
     <>

@@ -160,10 +160,10 @@ interface PartyOwedProps {
 /** Open balance of a customer or supplier with a link to settle it (PANEL-161); empty for roles that do not see it. */
 export async function PartyBalanceCard({ visit, side, id }: PartyOwedProps) {
   if (!visit.reaches('GET', side.accounts)) return null
-  const { pool, companyId, today, moment } = visit.readModel
+  const { reader, today, moment } = visit.readModel
   const { words, parties } = side
   const of = `${side.figures.party}/${id}`
-  const owed = await openBalanceOfParty(pool, side.side, companyId, id, { today, limit: SHOWN })
+  const owed = await openBalanceOfParty(reader, side.side, id, { today, limit: SHOWN })
   return (
     <Card title={words.open}>
       <Stats>

@@ -86,15 +86,9 @@ interface SiblingsProps extends PaymentsProps {
 /** The instalments of the account's group. */
 export async function InstallmentsCard({ account, path, visit, listing }: SiblingsProps) {
   if (!account.installment) return null
-  const { pool, companyId, today } = visit.readModel
+  const { reader, today } = visit.readModel
   const { group } = account.installment
-  const siblings = await listAccounts(
-    pool,
-    listing,
-    companyId,
-    { limit: MAX_SIBLINGS, installment_group: group },
-    today,
-  )
+  const siblings = await listAccounts(reader, listing, { limit: MAX_SIBLINGS, installment_group: group }, today)
   return (
     <Card title="Parcelas">
       <ListTable

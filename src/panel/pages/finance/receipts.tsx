@@ -71,9 +71,9 @@ const Sums = ({ lines, words }: { readonly lines: readonly Line[]; readonly word
 
 /** Receipt of a payment of one or several accounts; printable (PANEL-432). */
 async function show(side: BalancePageSide, visit: PageContext): Promise<PanelPage | null> {
-  const { pool, companyId, timezone } = visit.readModel
+  const { reader, timezone } = visit.readModel
   const receipt = pathId(visit.params.id)
-  const lines = receipt === null ? [] : await readAccountReceipt<PartyName>(pool, side.side, companyId, receipt)
+  const lines = receipt === null ? [] : await readAccountReceipt<PartyName>(reader, side.side, receipt)
   if (lines.length === 0) return null
   const company = await companyOf(visit)
   const reversed = lines.flatMap(({ payment }) => payment.reversed_at ?? [])

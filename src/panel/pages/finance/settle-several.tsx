@@ -69,8 +69,8 @@ interface PayingSide {
 async function debtOf({ of, get }: PayingSide, visit: PageContext): Promise<Debt | null> {
   const party = await loadRecord<Pick<Debt, 'id' | 'name'>>(visit, get)
   if (!party) return null
-  const { pool, companyId, today } = visit.readModel
-  const owed = await openBalanceOfParty(pool, of.side, companyId, party.id, { today, limit: MAX_ACCOUNTS })
+  const { reader, today } = visit.readModel
+  const owed = await openBalanceOfParty(reader, of.side, party.id, { today, limit: MAX_ACCOUNTS })
   return { ...party, owed }
 }
 
@@ -111,12 +111,12 @@ export const settleSeveralPages: readonly PanelRoute[] = [
     of: RECEIVABLE,
     section: 'receivables',
     command: payReceivables,
-    get: ({ readModel }, id) => getCustomerOrDebtor(readModel.pool, readModel.companyId, id),
+    get: ({ readModel }, id) => getCustomerOrDebtor(readModel.reader, id),
   }),
   ...payPages({
     of: PAYABLE,
     section: 'payables',
     command: payPayables,
-    get: ({ readModel }, id) => getSupplierOrCreditor(readModel.pool, readModel.companyId, id),
+    get: ({ readModel }, id) => getSupplierOrCreditor(readModel.reader, id),
   }),
 ]

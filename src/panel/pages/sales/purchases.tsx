@@ -20,14 +20,14 @@ interface PurchasesProps {
 
 /** Purchases of a customer, latest first, ten per page; `compras` in the query string is the page (PANEL-160). */
 export async function PurchasesCard({ visit, id }: PurchasesProps) {
-  const { pool, companyId, timezone } = visit.readModel
+  const { reader, timezone } = visit.readModel
   const { compras } = visit.query
   const asked = { customer_id: id, limit: ROWS }
-  const found = await listPurchases(pool, companyId, { ...asked, ...(compras && { cursor: compras }) })
-  const page = isRefusal(found) ? await listPurchases(pool, companyId, asked) : found
+  const found = await listPurchases(reader, { ...asked, ...(compras && { cursor: compras }) })
+  const page = isRefusal(found) ? await listPurchases(reader, asked) : found
   return (
     <Card title="Compras" id="compras">
-      <PurchaseStats bought={await sumPurchases(pool, companyId, id)} timezone={timezone} />
+      <PurchaseStats bought={await sumPurchases(reader, id)} timezone={timezone} />
       <ListTable
         isList
         caption="Compras"

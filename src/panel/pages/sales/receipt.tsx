@@ -13,9 +13,9 @@ import { companyOf, logoOriginOf, ShopHead } from '../brand.tsx'
 import { CameBack, cameBack, GivenBackLines, lineScope, SumLine, saleOf } from './sale.tsx'
 
 async function show(visit: PageContext): Promise<PanelPage | null> {
-  const { context, session, readModel } = visit
+  const { context, readModel } = visit
   const sale = await saleOf(visit)
-  const made = sale && (await receiptOf({ ...context, pool: readModel.pool }, session.companyId, sale.id))
+  const made = sale && (await receiptOf({ ...context, reader: readModel.reader }, sale.id))
   if (!sale || !made) return null
   const { receipt } = made
   const [code, short] = [codeOf(receipt, context.publicUrl), shortCodeOf(receipt, context.publicUrl)]
@@ -27,7 +27,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
         <Alert>Venda cancelada em {formatDateTime(sale.cancelled_at, readModel.timezone)}.</Alert>
       )}
       <Facts facts={factsOf(sale, readModel.timezone)} />
-      <Lines sale={sale} units={await findUnits(readModel.pool, readModel.companyId, sale.items)} />
+      <Lines sale={sale} units={await findUnits(readModel.reader, sale.items)} />
       <Paid sale={sale} />
       <p class="note">Não é documento fiscal.</p>
       <Proof code={code} receipt={receipt} publicUrl={context.publicUrl}>

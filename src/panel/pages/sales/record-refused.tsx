@@ -133,7 +133,7 @@ function positionsOf({ payload, errors }: RefusedSaleDetails, list: 'items' | 'p
 async function fieldsOf(refused: RefusedSaleDetails, visit: PageContext): Promise<Fields> {
   const { readModel } = visit
   const form = 'form' in visit ? (visit as FormSubmission).form : {}
-  const { products } = await findNamesForTill(readModel.pool, readModel.companyId, idsIn(refused.payload))
+  const { products } = await findNamesForTill(readModel.reader, idsIn(refused.payload))
   const types = (await paymentTypesOf({ readModel })).map(({ id, name }) => ({ value: String(id), label: name }))
   const fields: Record<string, Field> = {
     offline_id: { label: 'Identificação no caixa', kind: lineInput, columns: 6 },

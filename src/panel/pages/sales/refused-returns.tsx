@@ -46,8 +46,8 @@ const columnsOf = (timezone: string): Column<RefusedReturn>[] => [
 
 /** Refused returns of tills, beside the refused sales; empty if there are none. */
 export async function RefusedReturns({ visit }: { readonly visit: PageContext }) {
-  const { pool, companyId, timezone } = visit.readModel
-  const rows = await listRefusedReturns(pool, companyId, { now: visit.session.now, limit: SHOWN })
+  const { reader, timezone } = visit.readModel
+  const rows = await listRefusedReturns(reader, { now: visit.session.now, limit: SHOWN })
   return rows.length === 0 ? null : (
     <Card title="Devoluções recusadas">
       <p class="hint">
@@ -61,7 +61,7 @@ export async function RefusedReturns({ visit }: { readonly visit: PageContext })
 
 async function refusedReturnOf({ readModel, session, params }: PageContext) {
   const id = pathId(params.id)
-  return id === null ? null : getRefusedReturn(readModel.pool, readModel.companyId, id, session.now)
+  return id === null ? null : getRefusedReturn(readModel.reader, id, session.now)
 }
 
 const titleOf = ({ offline_id }: RefusedReturn) => `Devolução recusada ${offline_id}`
@@ -163,7 +163,7 @@ const forms: readonly PanelRoute[] = [
     access: ['see_all_sales', 'cancel_all'],
     path: '/devolucoes/:id/desfazer',
     subject: (visit: PageContext) =>
-      loadRecord<ReturnObject>(visit, ({ readModel }, id) => getReturn(readModel.pool, readModel.companyId, id)),
+      loadRecord<ReturnObject>(visit, ({ readModel }, id) => getReturn(readModel.reader, id)),
     title: ({ id }) => `Desfazer devolução ${id}`,
     label: 'Desfazer devolução',
     isDangerous: true,

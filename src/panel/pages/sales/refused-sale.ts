@@ -8,7 +8,7 @@ export const REFUSED_SALES_PATH = '/caixas/recusadas'
 /** The refused sale of a path; null if it does not exist. */
 export async function refusedSaleOf({ readModel, params }: PageContext): Promise<RefusedSaleDetails | null> {
   const id = pathId(params.id)
-  return id === null ? null : getRefusedSale(readModel.pool, readModel.companyId, id)
+  return id === null ? null : getRefusedSale(readModel.reader, id)
 }
 
 export const refusedTitle = ({ offline_id }: RefusedSale): string =>

@@ -54,7 +54,7 @@ const resolvedColumns = (timezone: string): Column<RefusedSaleRecord>[] => [
 
 async function showOpen({ readModel, query }: PageContext): Promise<PanelPage> {
   const after = pathId(query.cursor ?? '') ?? 0
-  const { total, sales } = await listRefusedSales(readModel.pool, readModel.companyId, { after, limit: SHOWN + 1 })
+  const { total, sales } = await listRefusedSales(readModel.reader, { after, limit: SHOWN + 1 })
   const body = (
     <>
       <p class="hint">
@@ -73,7 +73,7 @@ async function showOpen({ readModel, query }: PageContext): Promise<PanelPage> {
 
 async function showResolved({ readModel, query }: PageContext): Promise<PanelPage> {
   const before = pathId(query.cursor ?? '') ?? undefined
-  const sales = await listResolvedSales(readModel.pool, readModel.companyId, { before, limit: SHOWN + 1 })
+  const sales = await listResolvedSales(readModel.reader, { before, limit: SHOWN + 1 })
   const body = (
     <>
       <p class="hint">Ficam aqui por 90 dias depois de resolvidas.</p>
@@ -104,8 +104,8 @@ function RefusedSaleList<R extends RefusedSale>({ path, query, columns, found }:
 async function showOne(visit: PageContext, filled?: FilledForm): Promise<PanelPage | null> {
   const sale = await refusedSaleOf(visit)
   if (!sale) return null
-  const { pool, companyId, timezone } = visit.readModel
-  const names = await findNamesForTill(pool, companyId, idsIn(sale.payload))
+  const { reader, timezone } = visit.readModel
+  const names = await findNamesForTill(reader, idsIn(sale.payload))
   const body = (
     <>
       <Reasons sale={sale} />

@@ -85,8 +85,8 @@ function typedLines(form: FormBody, offered: readonly OfferedLine[]): Pick<Retur
 async function returningOf(visit: PageContext | FormSubmission): Promise<Returning | null> {
   const sale = await saleOf(visit)
   if (!sale) return null
-  const { pool, companyId, today } = visit.readModel
-  const row = await getReturnable(pool, companyId, sale.id)
+  const { reader, today } = visit.readModel
+  const row = await getReturnable(reader, sale.id)
   if (!row) return null
   const goods = returnableOf(row)
   const offered = sale.items.flatMap((item, line) => {
@@ -98,7 +98,7 @@ async function returningOf(visit: PageContext | FormSubmission): Promise<Returni
   const withFee = isTicked(form, 'fee')
   const money = moneyOf(row, row.accounts)
   const due = dueBack(money, sumCents(worthOf(goods, typed.chosen)) + (withFee ? feeOf(goods) : 0))
-  const used = await getUsedOn(pool, { companyId, userId: visit.session.userId }, 'return_goods', today)
+  const used = await getUsedOn(reader, visit.session.userId, 'return_goods', today)
   return {
     ...{ sale, goods, offered, ...typed, withFee, due },
     most: dueBack(money, keptWorth(goods)).total,

@@ -74,13 +74,13 @@ const Search = z.object({
 
 const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, string>>, { limit }: ListRequest) =>
   listFiltered(Search, asked, (search) =>
-    listGivenBack(readModel.pool, readModel.companyId, { ...search, limit, timezone: readModel.timezone }),
+    listGivenBack(readModel.reader, { ...search, limit, timezone: readModel.timezone }),
   )
 
 async function summaryOf({ readModel }: PageContext, asked: Readonly<Record<string, string>>) {
-  const { pool, companyId, timezone } = readModel
+  const { reader, timezone } = readModel
   const { cursor: _, ...days } = Search.parse(asked)
-  const { count, amount, listed } = await sumGivenBack(pool, companyId, { ...days, timezone })
+  const { count, amount, listed } = await sumGivenBack(reader, { ...days, timezone })
   if (listed > MAX_SUMMED_RETURNS) return <p class="sums">{`Mais de ${formatCount(MAX_SUMMED_RETURNS)} devoluções`}</p>
   return (
     <p class="sums">
@@ -152,9 +152,7 @@ async function list(visit: PageContext): Promise<PanelPage> {
 
 async function show(visit: PageContext): Promise<PanelPage | null> {
   const { timezone } = visit.readModel
-  const found = await loadRecord<ReturnObject>(visit, ({ readModel }, id) =>
-    getReturn(readModel.pool, readModel.companyId, id),
-  )
+  const found = await loadRecord<ReturnObject>(visit, ({ readModel }, id) => getReturn(readModel.reader, id))
   if (!found) return null
   const body = (
     <>
@@ -237,8 +235,8 @@ export const returnListPages: readonly PageRoute[] = [
 
 /** Returns of a sale, latest first. */
 export async function returnsOf({ readModel }: PageContext, saleId: number): Promise<readonly ReturnObject[]> {
-  const { pool, companyId, timezone } = readModel
-  return recordsOnPage(await listLatestReturns(pool, companyId, { limit: ROWS, timezone, sale_id: saleId }))
+  const { reader, timezone } = readModel
+  return recordsOnPage(await listLatestReturns(reader, { limit: ROWS, timezone, sale_id: saleId }))
 }
 
 interface ReturnsProps {
@@ -258,8 +256,8 @@ const MOVEMENTS = { return: 'Devolução', sale: 'Usado em venda', cancel: 'Vend
 
 /** Store credit of a customer; empty if there never was any. */
 export async function StoreCreditCard({ visit, id }: { readonly visit: PageContext; readonly id: number }) {
-  const { pool, companyId, timezone } = visit.readModel
-  const { credit } = await getCustomerCredit(pool, companyId, id)
+  const { reader, timezone } = visit.readModel
+  const { credit } = await getCustomerCredit(reader, id)
   return credit.movements.length === 0 ? null : (
     <Card title="Crédito de troca">
       <Stats>

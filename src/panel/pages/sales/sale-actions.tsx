@@ -138,7 +138,7 @@ const OTHER_DOCUMENT = 'A venda já tem outro documento fiscal, que primeiro pre
 async function documentHolder({ refused, details = {} }: Refusal, { readModel, reaches }: FormSubmission) {
   const { conflicting_id: id, return_id } = details
   if (refused !== 'duplicate_resource' || typeof id !== 'number') return undefined
-  if ((await getSale(readModel.pool, readModel.companyId, id)).record === null)
+  if ((await getSale(readModel.reader, id)).record === null)
     return 'Este documento fiscal já está em uma venda que seu perfil de acesso não mostra.'
   const path = typeof return_id === 'number' ? `/devolucoes/${return_id}` : null
   return (

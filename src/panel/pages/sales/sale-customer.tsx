@@ -16,9 +16,9 @@ interface CreditSale {
 }
 
 async function creditSaleOf(visit: PageContext): Promise<CreditSale | null> {
-  const { pool, companyId } = visit.readModel
+  const { reader } = visit.readModel
   const sale = await saleOf(visit)
-  const traces = sale && (await getSaleTraces(pool, companyId, sale.id))
+  const traces = sale && (await getSaleTraces(reader, sale.id))
   return sale && traces && { sale, isOnCredit: traces.receivables.length > 0 }
 }
 

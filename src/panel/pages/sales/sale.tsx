@@ -23,15 +23,15 @@ import { SaleBadge } from './sales.tsx'
 
 /** The sale of a path; null if it does not exist. */
 export const saleOf = (visit: PageContext): Promise<SaleObject | null> =>
-  loadRecord(visit, ({ readModel }, id) => getSale(readModel.pool, readModel.companyId, id))
+  loadRecord(visit, ({ readModel }, id) => getSale(readModel.reader, id))
 
 async function show(visit: PageContext): Promise<PanelPage | null> {
   const { readModel } = visit
   const sale = await saleOf(visit)
-  const traces = sale && (await getSaleTraces(readModel.pool, readModel.companyId, sale.id))
+  const traces = sale && (await getSaleTraces(readModel.reader, sale.id))
   if (!sale || !traces) return null
   const items = sale.items.flatMap(({ catalog_item_id }) => catalog_item_id ?? [])
-  const liveItems = await findLiveItems(readModel.pool, readModel.companyId, items)
+  const liveItems = await findLiveItems(readModel.reader, items)
   const returns = await returnsOf(visit, sale.id)
   const body = (
     <>
@@ -47,11 +47,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
         <Facts facts={factsOf(sale, traces, readModel.timezone)} />
       </Card>
       <FiscalDocumentCard sale={sale} timezone={readModel.timezone} />
-      <Items
-        sale={sale}
-        liveItems={liveItems}
-        units={await findUnits(readModel.pool, readModel.companyId, sale.items)}
-      />
+      <Items sale={sale} liveItems={liveItems} units={await findUnits(readModel.reader, sale.items)} />
       <SalePayments sale={sale} />
       <ReturnsCard visit={visit} returns={returns} />
       <ReceivablesCard receivables={traces.receivables} debtor={debtorOf(sale, traces, readModel)} />

@@ -112,9 +112,9 @@ async function filters(visit: PageContext): Promise<Fields> {
 }
 
 /** The product or service in the query string; null if it does not exist. */
-async function itemOf({ pool, companyId }: PageReadModel, asked = ''): Promise<ItemObject | null> {
+async function itemOf({ reader }: PageReadModel, asked = ''): Promise<ItemObject | null> {
   const id = pathId(asked)
-  const found = id === null ? null : await getAnyItem(pool, companyId, id)
+  const found = id === null ? null : await getAnyItem(reader, id)
   return found?.record ? (JSON.parse(found.record) as ItemObject) : null
 }
 
@@ -190,20 +190,20 @@ type QueryValues = Readonly<Record<string, string>>
 
 const page = ({ readModel }: PageContext, asked: QueryValues, { limit, order = '', isWhole }: ListRequest) =>
   listFiltered(Search, asked, async ({ product, ...search }) => {
-    const { pool, companyId, timezone } = readModel
+    const { reader, timezone } = readModel
     const item = await filteredItem(readModel, { ...search, product })
     if (typeof item === 'object') return item
     const wanted = { ...search, item, timezone, limit, order: ownValue(ORDERS, order), isWhole }
-    return listLatestSales(pool, companyId, wanted)
+    return listLatestSales(reader, wanted)
   })
 
 /** Sums of a list that `page` has accepted. */
 async function summaryOf({ readModel }: PageContext, asked: QueryValues) {
-  const { pool, companyId, timezone } = readModel
+  const { reader, timezone } = readModel
   const { cursor: _, product, ...search } = Search.parse(asked)
   const id = await filteredItem(readModel, { ...search, product })
   const item = typeof id === 'number' ? id : undefined
-  const sums = await sumLatestSales(pool, companyId, { ...search, item, timezone })
+  const sums = await sumLatestSales(reader, { ...search, item, timezone })
   const known = item === undefined ? null : await itemOf(readModel, String(item))
   return (
     <Sums

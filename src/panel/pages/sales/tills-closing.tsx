@@ -32,18 +32,18 @@ function dayAsked({ query, readModel: { today } }: PageContext): string {
  * The day's sales of each till and in all, by way of paying, and the expected cash; printable (PANEL-167, PANEL-420).
  */
 async function show(visit: PageContext): Promise<PanelPage> {
-  const { readModel, session, context } = visit
-  const { pool, companyId, timezone, today } = readModel
+  const { readModel, session, primary } = visit
+  const { reader, timezone, today } = readModel
   const day = dayAsked(visit)
   const bounds = [startOfDay(day, timezone), startOfDay(addDays(day, 1), timezone)] as const
   // A drawer has the money of the sales of all users.
   const seesDrawers = may(session.permissions, 'see_all_sales')
   const [sessions, refused] = await Promise.all([
-    seesDrawers ? cashSessionsOfDay(pool, companyId, ...bounds) : [],
+    seesDrawers ? cashSessionsOfDay(reader, ...bounds) : [],
     // They can be resolved without a ledger event.
-    sumRefusedOfDay(context.poolOf(companyId), companyId, { day, timezone }),
+    sumRefusedOfDay(primary, { day, timezone }),
   ])
-  const found = await tillsOfDay(pool, companyId, { day, timezone, sessions })
+  const found = await tillsOfDay(reader, { day, timezone, sessions })
   const body = (
     <>
       <Days day={day} today={today} />
@@ -85,9 +85,9 @@ const Days = ({ day, today }: { readonly day: string; readonly today: string }) 
 
 /** What acquirers keep of the day's money (PANEL-382). */
 async function AcquirersOfDay({ visit, day }: { readonly visit: PageContext; readonly day: string }) {
-  const { pool, companyId, timezone } = visit.readModel
+  const { reader, timezone } = visit.readModel
   const [from, to] = [startOfDay(day, timezone), startOfDay(addDays(day, 1), timezone)]
-  const payments = await acquiredIn(pool, companyId, { from, to })
+  const payments = await acquiredIn(reader, { from, to })
   if (payments.length === 0) return null
   const { gross, fee, net } = addPayments(payments)
   return (

@@ -22,13 +22,12 @@ interface Till {
 }
 
 /** Tills with last contact, version, today's sales by payment type, and refused sales (PANEL-166). */
-export async function TillsToday({ visit: { context, readModel } }: { readonly visit: PageContext }) {
-  const { pool, companyId, timezone, today } = readModel
-  const primary = context.poolOf(companyId)
+export async function TillsToday({ visit: { context, primary, readModel } }: { readonly visit: PageContext }) {
+  const { reader, companyId, timezone, today } = readModel
   const [contacts, day, refused] = await Promise.all([
-    listTillContacts(primary, companyId, SHOWN),
-    tillsOfDay(pool, companyId, { day: today, timezone, sessions: [] }),
-    countRefusedByUser(primary, companyId),
+    listTillContacts(context.poolOf(companyId), companyId, SHOWN),
+    tillsOfDay(reader, { day: today, timezone, sessions: [] }),
+    countRefusedByUser(primary),
   ])
   const tills = tillsOf(contacts, day.isPartial ? [] : day.tills, refused)
   const names = await namesOfActors(readModel, tills)

@@ -26,8 +26,8 @@ const FILTERS: Fields = {
 
 async function show(visit: PageContext): Promise<PanelPage> {
   const { readModel } = visit
-  const { pool, companyId, timezone } = readModel
-  const refused = await listRefusedSales(pool, companyId, { limit: FIRST_REFUSED })
+  const { reader, timezone } = readModel
+  const refused = await listRefusedSales(reader, { limit: FIRST_REFUSED })
   const list = await readListPage<UploadedSale>(visit, FILTERS, pageOf)
   const names = await namesOfActors(readModel, list.rows)
   const body = (
@@ -94,7 +94,7 @@ const uploadColumns = (timezone: string, names: (actor: string | null) => string
 
 const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, string>>, { limit }: ListRequest) => {
   const { warned, ...paging } = asked
-  return listUploads(readModel.pool, readModel.companyId, { ...paging, warned: warned !== undefined, limit })
+  return listUploads(readModel.reader, { ...paging, warned: warned !== undefined, limit })
 }
 
 /** An upload with its user's name. */

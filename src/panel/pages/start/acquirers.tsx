@@ -21,15 +21,14 @@ interface Kept {
   readonly coming: readonly AcquirerPayments[]
 }
 
-export async function keptOf({ context, readModel }: PageContext, { bounds }: StartPeriod): Promise<Kept> {
-  const { pool, companyId, today } = readModel
+export async function keptOf({ primary, readModel }: PageContext, { bounds }: StartPeriod): Promise<Kept> {
+  const { reader, today } = readModel
   const days = { from: bounds[0] as string, to: bounds.at(-1) as string }
   // Costs are hidden in the read model of some roles; of them only a sum is shown.
-  const own = context.poolOf(companyId)
   const [fees, commission, coming] = await Promise.all([
-    sumAcquirerFees(own, companyId, days),
-    sumCommission(own, companyId, days),
-    acquirerCalendar(pool, companyId, comingDays(today)),
+    sumAcquirerFees(primary, days),
+    sumCommission(primary, days),
+    acquirerCalendar(reader, comingDays(today)),
   ])
   return { fees, commission, coming }
 }

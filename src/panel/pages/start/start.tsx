@@ -42,36 +42,34 @@ const FIGURES = 'agora'
  * agree.
  */
 async function showStart(visit: PageContext): Promise<PanelPage> {
-  const { readModel, context, session, query } = visit
-  const { pool, companyId } = readModel
+  const { readModel, context, session, primary, query } = visit
+  const { reader, companyId } = readModel
   const { parte, em, ...filters } = query
   const seesAllSales = may(session.permissions, 'see_all_sales')
   const asked = seesAllSales ? filters : {}
   const chosen = periodOf(asked, readModel, session.companysTime)
   const wrong = 'field' in chosen ? chosen : null
   const period = 'field' in chosen ? (periodOf({}, readModel, session.companysTime) as StartPeriod) : chosen
-  // `ops` is read from the primary.
-  const own = context.poolOf(companyId)
   const seesAll = may(session.permissions, 'see_company')
   const seesCosts = may(session.permissions, 'see_costs')
   const seesPayables = may(session.permissions, 'see_payables')
   const [head, sums, accounts, kept, refused, cash, alarmed, check, failing, unpayable, stock, steps] =
     await Promise.all([
-      readModelHead(pool, companyId),
+      readModelHead(reader),
       sumsOf(visit, period),
-      openAccounts(pool, companyId, readModel),
+      openAccounts(reader, readModel),
       keptOf(visit, period),
       // They can be resolved without a ledger event.
-      countRefusedSales(own, companyId),
+      countRefusedSales(primary),
       seesAllSales
-        ? findCashDifferences(pool, companyId, startOfDay(addDays(readModel.today, -CASH_DAYS), readModel.timezone))
+        ? findCashDifferences(reader, startOfDay(addDays(readModel.today, -CASH_DAYS), readModel.timezone))
         : [],
-      countAlarms(pool, companyId),
+      countAlarms(reader),
       seesAll ? findTableCheck(context.pool, companyId) : null,
-      seesAll ? failingEndpoints(own, companyId) : [],
-      seesAll ? unpayableStores(pool, companyId, CONFIGURATION) : [],
-      lowStock(pool, companyId, SHORT_ITEMS),
-      seesAll ? firstSteps(pool, companyId) : null,
+      seesAll ? failingEndpoints(primary) : [],
+      seesAll ? unpayableStores(reader, CONFIGURATION) : [],
+      lowStock(reader, SHORT_ITEMS),
+      seesAll ? firstSteps(reader) : null,
     ])
   const sellers = await namesOfSellers(
     visit,
@@ -132,17 +130,16 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
  * (PANEL-121).
  */
 async function sumsOf(
-  { context, readModel: { pool, companyId } }: PageContext,
+  { context, primary, readModel: { reader, companyId } }: PageContext,
   period: StartPeriod,
 ): Promise<SalesSums> {
-  const own = context.poolOf(companyId)
   const until = performance.now() + PATIENCE_MS
   try {
-    await refreshSalesRollups(own, companyId, () => performance.now() > until)
-    return await salesSums(own, companyId, period)
+    await refreshSalesRollups(context.poolOf(companyId), companyId, () => performance.now() > until)
+    return await salesSums(primary, period)
   } catch (error) {
     if (!isOutage(error)) throw error
-    return salesSums(pool, companyId, period)
+    return salesSums(reader, period)
   }
 }
 

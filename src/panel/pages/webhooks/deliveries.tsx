@@ -94,11 +94,11 @@ export async function DeliveryList({
   readonly visit: PageContext
   readonly webhook: ShownWebhook
 }) {
-  const { pool, companyId, timezone } = visit.readModel
+  const { reader, timezone } = visit.readModel
   const deliveries = await readListPage<DeliveryObject>(visit, FILTERS, (_visit, asked, { limit }) =>
-    listFiltered(Search, asked, (search) => listDeliveries(pool, companyId, webhook.id, { ...search, limit })),
+    listFiltered(Search, asked, (search) => listDeliveries(reader, webhook.id, { ...search, limit })),
   )
-  const { record } = await getReplay(pool, companyId, webhook.id)
+  const { record } = await getReplay(reader, webhook.id)
   return (
     <>
       {record && <LastReplay replay={JSON.parse(record) as ReplayObject} timezone={timezone} />}
@@ -153,12 +153,12 @@ const ReplayForm = z.object({
 const deliveryId = ({ params }: PageContext): string | null => z.uuid().safeParse(params.delivery).data ?? null
 
 async function deliveryPage(visit: PageContext): Promise<PanelPage | null> {
-  const { pool, companyId, timezone } = visit.readModel
+  const { reader, timezone } = visit.readModel
   const [webhook, id] = [await webhookOf(visit), deliveryId(visit)]
   if (webhook === null || id === null) return null
   const [{ record }, sent] = await Promise.all([
-    getDelivery(pool, companyId, webhook.id, id),
-    getMessage(pool, companyId, webhook.id, id),
+    getDelivery(reader, webhook.id, id),
+    getMessage(reader, webhook.id, id),
   ])
   if (record === null) return null
   const delivery = JSON.parse(record) as DeliveryObject

@@ -55,8 +55,8 @@ const one = `${WEBHOOKS_PATH}/:id`
 async function webhookPage(visit: PageContext): Promise<PanelPage | null> {
   const webhook = await webhookOf(visit)
   if (!webhook) return null
-  const { pool, companyId } = visit.readModel
-  const { record } = await getHealth(pool, companyId, webhook.id)
+  const { reader } = visit.readModel
+  const { record } = await getHealth(reader, webhook.id)
   const health = record ? (JSON.parse(record) as HealthObject) : undefined
   const time = (at: string | null) => at && formatDateTime(at, visit.readModel.timezone)
   const body = (
@@ -90,11 +90,8 @@ async function webhookPage(visit: PageContext): Promise<PanelPage | null> {
 const COMPANY = 'A empresa'
 
 /** The owner: the company, or a key whose scopes limit the events. */
-async function ownerName(
-  { api_key_id }: ShownWebhook,
-  { readModel: { pool, companyId } }: PageContext,
-): Promise<string> {
-  const key = api_key_id === null ? null : await getApiKey(pool, companyId, api_key_id)
+async function ownerName({ api_key_id }: ShownWebhook, { readModel: { reader } }: PageContext): Promise<string> {
+  const key = api_key_id === null ? null : await getApiKey(reader, api_key_id)
   return key ? `Chave ${keyName(key)}` : COMPANY
 }
 
@@ -103,7 +100,7 @@ const keyName = ({ name, prefix }: ListedApiKey): string => `${name} (${prefix}â
 /** Keys to which an endpoint can be handed over; empty for the company. */
 async function ownerFields(visit: PageContext): Promise<Fields> {
   const { readModel, session } = visit
-  const keys = await listApiKeys(readModel.pool, readModel.companyId, MOST_KEYS)
+  const keys = await listApiKeys(readModel.reader, MOST_KEYS)
   const active = keys.filter((key) => keyStatus(key, session.now) === 'active')
   const options = active.map((key) => ({ value: String(key.id), label: `Chave ${keyName(key)}` }))
   return { api_key_id: { label: 'Vinculado a', kind: recordChoiceInput(options, COMPANY), columns: 12 } }

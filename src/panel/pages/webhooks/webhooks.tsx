@@ -23,7 +23,7 @@ export const webhookPath = ({ id }: Pick<ShownWebhook, 'id'>): string => `${WEBH
 
 /** The endpoint of a path; null if it does not exist. */
 export const webhookOf = (visit: PageContext): Promise<ShownWebhook | null> =>
-  loadRecord(visit, ({ readModel }, id) => getWebhook(readModel.pool, readModel.companyId, id))
+  loadRecord(visit, ({ readModel }, id) => getWebhook(readModel.reader, id))
 
 const STATES: Readonly<Record<ShownWebhook['status'], StateMark>> = {
   active: ['good', 'Ativo'],

@@ -1,0 +1,135 @@
+import type { QueryConfig, QueryResult, QueryResultRow } from 'pg'
+import type { Queryable } from '#postgres/database.ts'
+import { plainSql } from '#postgres/table-marks.ts'
+import { maskCosts } from './masked-members.ts'
+import type { OwnSales } from './own-sales.ts'
+import { type RenderedStatement, renderStatement } from './rendered-statement.ts'
+
+/**
+ * What a role sees: names, documents and contacts of persons (PANEL-83), costs of items, payables (PANEL-201), sales of
+ * others.
+ */
+export interface Sight {
+  readonly hidesPersons: boolean
+  readonly hidesCosts: boolean
+  readonly hidesPayables: boolean
+  /** The only sales that are shown; null for all (ROLE-105). */
+  readonly ownSales: OwnSales | null
+}
+
+/** Of programs, which see everything. */
+export const WHOLE: Sight = { hidesPersons: false, hidesCosts: false, hidesPayables: false, ownSales: null }
+
+/**
+ * What a statement reads of a table, if less than all of it. Only as-of queries use it: they reconstruct just these
+ * rows (ADR-0016).
+ */
+export type ReadScope =
+  /** Any row, but neither hot columns (`Past`) nor `revision` and `changed_at`. */
+  | 'columns'
+  /** As 'columns', plus the complete rows that it answers, each with its id as `key_id`. */
+  | 'answered'
+  /** Rows with these ids. */
+  | readonly number[]
+  /** Rows whose ids this statement answers, each as `id`. */
+  | ReadStatement
+
+/** Read set by table. Of other tables that the statement names it reads everything. */
+type ReadSet<S = ReadScope> = Readonly<Record<string, S>>
+
+/** A statement on tables with rules. `$1` is the company; `values` begin with `$2`. */
+export interface ReadStatement extends Omit<QueryConfig, 'values'> {
+  readonly values?: readonly unknown[]
+  readonly readSet?: ReadSet
+}
+
+/** The statement that runs. */
+export interface SentStatement extends QueryConfig {
+  readonly tables: readonly string[]
+  readonly readSet?: ReadSet<SentScope> | undefined
+}
+
+export type SentScope = Exclude<ReadScope, ReadStatement> | SentStatement
+
+/** What answers: the primary, a read router, or past tables. */
+export interface ReadSource {
+  readonly isPast: boolean
+  send<R extends QueryResultRow>(statement: SentStatement): Promise<QueryResult<R>>
+}
+
+/** Reads of one company, as a role sees it. */
+export interface Reader {
+  readonly companyId: number
+  readonly sight: Sight
+  query<R extends QueryResultRow>(statement: ReadStatement): Promise<QueryResult<R>>
+  /** The SQL that runs for a statement, with all its values. */
+  sent(statement: ReadStatement): SentStatement
+}
+
+/** The present. */
+export const presentOf = (database: Queryable): ReadSource => ({
+  isPast: false,
+  send: (statement) => database.query(statement),
+})
+
+/** All of a company, at present. */
+export const fullReader = (database: Queryable, companyId: number): Reader =>
+  createReader(companyId, presentOf(database), WHOLE)
+
+export function createReader(companyId: number, source: ReadSource, sight: Sight): Reader {
+  const { hidesPersons: persons, hidesCosts, hidesPayables: payables, ownSales } = sight
+  const masks = { persons, payables, ownSales: ownSales !== null, isPast: source.isPast }
+  const suffix = `${persons ? '_w' : ''}${payables ? '_o' : ''}${ownSales ? '_s' : ''}`
+
+  /** The rows of a read set are reconstructed whole. */
+  const sentScope = (scope: ReadScope): SentScope =>
+    typeof scope === 'object' && 'text' in scope ? sentOf(scope, NOTHING_MASKED, '') : scope
+
+  function sentOf(statement: ReadStatement, shown: typeof masks, ending: string): SentStatement {
+    const { values = [], readSet, name, ...config } = statement
+    const { text, isMasked, tables, own } = rendered(`${ending}${shown.isPast}`, config.text, () =>
+      renderStatement(config.text, shown, values.length + 1),
+    )
+    return {
+      ...config,
+      ...(name && { name: isMasked ? `${name}${ending}` : name }),
+      text,
+      values: [companyId, ...values, ...own.map((parameter) => ownSales?.[parameter])],
+      tables,
+      ...(readSet && {
+        readSet: Object.fromEntries(
+          Object.entries(readSet).map(([table, scope]) => [plainSql(table), sentScope(scope)]),
+        ),
+      }),
+    }
+  }
+
+  const sent = (statement: ReadStatement): SentStatement => sentOf(statement, masks, suffix)
+  return {
+    companyId,
+    sight,
+    sent,
+    async query<R extends QueryResultRow>(statement: ReadStatement) {
+      const result = await source.send<R>(sent(statement))
+      return hidesCosts ? { ...result, rows: result.rows.map(maskCosts) } : result
+    },
+  }
+}
+
+const NOTHING_MASKED = { persons: false, payables: false, ownSales: false, isPast: false }
+
+/** Texts depend on filters only, but those of long filters are many. */
+const MOST_RENDERED = 2_000
+const renderedBy = new Map<string, Map<string, RenderedStatement>>()
+
+function rendered(masks: string, text: string, render: () => RenderedStatement): RenderedStatement {
+  const texts = renderedBy.get(masks) ?? new Map<string, RenderedStatement>()
+  renderedBy.set(masks, texts)
+  let found = texts.get(text)
+  if (!found) {
+    if (texts.size >= MOST_RENDERED) texts.clear()
+    found = render()
+    texts.set(text, found)
+  }
+  return found
+}

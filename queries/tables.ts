@@ -1,0 +1,128 @@
+import { type AnyTable, isRowHistory } from '#ledger/table.ts'
+import { markTable } from '#postgres/table-marks.ts'
+import { payablePayments, payables, receivables } from '#projections/finance.ts'
+import { orders } from '#projections/orders.ts'
+import { customers, suppliers } from '#projections/people.ts'
+import { sales } from '#projections/sales.ts'
+import { users } from '#projections/users.ts'
+import { maskedRecord } from './masked-members.ts'
+import { OWN_ROLLUPS, OWN_ROWS, type Places } from './own-sales.ts'
+
+/** SQL in place of columns of the table `t`. */
+interface MaskedColumns {
+  readonly table: AnyTable
+  readonly columns: Readonly<Record<string, string>>
+}
+
+/** What of a table roles see that do not see everything of the company. */
+export interface Rule {
+  /** Rows of a user who sees own sales only (ROLE-105): all, none, those that meet a condition on the row `t`. */
+  readonly own: 'all' | 'none' | ((places: Places) => string)
+  /** Or rows computed in their place: of sums, which are of all sales. */
+  readonly ownRollup?: (places: Places) => string
+  /** For roles that do not see personal data (PANEL-83). */
+  readonly persons?: MaskedColumns
+  /** Hidden entirely from roles that do not see payables (PANEL-201). */
+  readonly isPayable?: true
+}
+
+/** Columns of persons' tables that repeat personal fields of the document. */
+const SEARCHED = { sort_key: `''`, search: `''`, document: 'null', phone_key: 'null' }
+
+const masked = (
+  table: AnyTable,
+  kind: Parameters<typeof maskedRecord>[0],
+  columns: MaskedColumns['columns'] = {},
+): MaskedColumns => ({ table, columns: { ...columns, doc: maskedRecord(kind) } })
+
+/** Shown alike to all roles that reach a page of it. */
+const OPEN: Rule = { own: 'all' }
+
+/** A table that is not here has no name in a query. */
+const RULES = {
+  acquirer_payments: OPEN,
+  api_key_uses: OPEN,
+  api_keys: OPEN,
+  awaited_returns: { own: OWN_ROWS.awaited_returns },
+  barcode_holders: OPEN,
+  calls: OPEN,
+  cash_drawers: { own: OWN_ROWS.cash_drawers },
+  cash_movements: { own: OWN_ROWS.cash_movements },
+  cash_sessions: { own: OWN_ROWS.cash_sessions },
+  catalog_items: OPEN,
+  categories: OPEN,
+  companies: OPEN,
+  company_logos: OPEN,
+  credit_movements: { own: OWN_ROWS.credit_movements },
+  customer_credits: OPEN,
+  customers: { own: 'all', persons: masked(customers, 'customer', SEARCHED) },
+  fiscal_documents: { own: OWN_ROWS.fiscal_documents },
+  forgettings: OPEN,
+  gtin_holders: OPEN,
+  inventories: OPEN,
+  inventory_counts: OPEN,
+  item_pictures: OPEN,
+  item_stocks: OPEN,
+  ledgers: OPEN,
+  limit_uses: OPEN,
+  notices: OPEN,
+  offline_returns: { own: OWN_ROWS.offline_returns },
+  offline_sales: { own: OWN_ROWS.offline_sales },
+  orders: { own: OWN_ROWS.orders, persons: masked(orders, 'order') },
+  payable_payments: { own: 'all', persons: masked(payablePayments, 'payable'), isPayable: true },
+  payables: { own: 'all', persons: masked(payables, 'payable'), isPayable: true },
+  payment_keys: OPEN,
+  payment_notifications: OPEN,
+  payment_proofs: OPEN,
+  payment_types: OPEN,
+  quotas: OPEN,
+  receivable_payments: { own: OWN_ROWS.receivable_payments },
+  receivables: { own: OWN_ROWS.receivables, persons: masked(receivables, 'receivable') },
+  refused_sales: { own: OWN_ROWS.refused_sales },
+  returns: { own: OWN_ROWS.returns },
+  row_pasts: OPEN,
+  sale_returns: { own: OWN_ROWS.sale_returns },
+  sales: { own: OWN_ROWS.sales, persons: masked(sales, 'sale', { seller_name: 'null' }) },
+  sales_sums: { own: 'all', ownRollup: OWN_ROLLUPS.sales_sums },
+  stock_movements: { own: OWN_ROWS.stock_movements },
+  stores: OPEN,
+  summed_sales: { own: 'all', ownRollup: OWN_ROLLUPS.summed_sales },
+  suppliers: { own: 'all', persons: masked(suppliers, 'supplier', SEARCHED) },
+  user_returns: { own: OWN_ROWS.user_returns },
+  users: { own: 'all', persons: masked(users, 'user') },
+  variant_counts: OPEN,
+  webhook_deliveries: OPEN,
+  webhook_health: OPEN,
+  webhook_hours: OPEN,
+  webhook_messages: OPEN,
+  webhook_replays: OPEN,
+  webhooks: OPEN,
+} satisfies Readonly<Record<string, Rule>>
+
+export type RuledTable = keyof typeof RULES
+
+/** Names of tables for statements: ``from ${t.sales} s``. */
+export const t = Object.fromEntries(Object.keys(RULES).map((name) => [name, markTable(name)])) as {
+  readonly [N in RuledTable]: string
+}
+
+/** @throws Error if the table has no rule */
+export function ruleOf(name: string): Rule {
+  if (!Object.hasOwn(RULES, name)) throw new Error(`the table ${name} has no rule in queries/tables.ts`)
+  return RULES[name as RuledTable]
+}
+
+const shownAs = (type: string, sql: string): string => `${sql}::${type}`
+
+/**
+ * SQL of all columns of the table `t`, with masks. Columns that past tables do not have are null: the history of rows in
+ * the past, those that depend on other rows always, since they repeat personal data.
+ */
+export function maskedSelection({ table, columns }: MaskedColumns, isPast: boolean): string {
+  const shown = Object.entries(table.columns).map(([name, type]) => {
+    const isAbsent = table.past?.without?.includes(name) || (isPast && isRowHistory(name))
+    const mask = isAbsent ? 'null' : columns[name]
+    return mask === undefined ? `t.${name}` : `${shownAs(type, mask)} as ${name}`
+  })
+  return shown.join(', ')
+}

@@ -1,0 +1,95 @@
+import { expect } from 'chai'
+import { createReader, type presentOf, type SentStatement, type Sight, WHOLE } from '#queries/reader.ts'
+import { t } from '#queries/tables.ts'
+
+/** Answers every statement with these rows, and records the statements. */
+function answering(rows: object[]) {
+  const sent: SentStatement[] = []
+  const source = { isPast: false, send: async (statement: SentStatement) => ({ rows, sent: sent.push(statement) }) }
+  const seeing = (sight: Partial<Sight>, companyId = 7) =>
+    createReader(companyId, source as unknown as ReturnType<typeof presentOf>, { ...WHOLE, ...sight })
+  return { sent, seeing }
+}
+
+const OWN = { userId: 3, from: '2026-01-01T03:00:00.000Z', to: '2026-01-02T03:00:00.000Z' }
+
+describe('a reader', () => {
+  it('removes costs from records, parsed or still text, and nothing else [PANEL-201]', async () => {
+    const at = new Date(0)
+    const item = { name: 'x "cost":"1"', cost: '2.50', price: '4.00', lines: [{ cost: '1.00' }], at }
+    const { seeing } = answering([{ record: JSON.stringify({ ...item, at: null }), item, none: null }])
+    const { rows } = await seeing({ hidesCosts: true }).query({ text: 'select 1' })
+    const shown = { ...item, cost: null, lines: [{ cost: null }] }
+    expect(rows).to.deep.equal([{ record: JSON.stringify({ ...shown, at: null }), item: shown, none: null }])
+  })
+
+  it('sends the text as written, with its company, if nothing is masked', () => {
+    const statement = {
+      name: 'one',
+      text: `select from ${t.payables} p where p.company_id = $1 and p.id = $2`,
+      values: [9],
+    }
+    const { text, name, values } = answering([]).seeing({}).sent(statement)
+    expect({ text, name, values }).to.deep.equal({
+      name: 'one',
+      text: 'select from payables p where p.company_id = $1 and p.id = $2',
+      values: [7, 9],
+    })
+  })
+
+  it('finds no masked accounts, under a different statement name [PANEL-201]', () => {
+    const clerk = answering([]).seeing({ hidesPayables: true })
+    const masked = clerk.sent({ name: 'one', text: `select 1 from ${t.payables}` })
+    expect(masked.text).to.equal('select 1 from (select t.* from payables t where false) payables')
+    expect(masked.name).not.to.equal('one')
+    expect(clerk.sent({ name: 'two', text: `select 1 from ${t.customers} c` })).to.deep.include({
+      text: 'select 1 from customers c',
+      name: 'two',
+    })
+  })
+
+  it('has the parameters of own sales behind those of the statement, where they are used [ROLE-105]', () => {
+    const clerk = answering([]).seeing({ ownSales: OWN })
+    const sales = clerk.sent({ text: `select from ${t.sales} s where s.company_id = $1 and s.id = $2`, values: [9] })
+    expect(sales.text).to.equal(
+      `select from (select t.* from sales t where t.company_id = $1::bigint and t.seller_id = $3::bigint and t.sold_at >= $4::timestamptz and t.sold_at < $5::timestamptz) s where s.company_id = $1 and s.id = $2`,
+    )
+    expect(sales.values).to.deep.equal([7, 9, OWN.userId, OWN.from, OWN.to])
+    expect(clerk.sent({ text: `select from ${t.cash_drawers} d` }).values).to.deep.equal([7, OWN.userId])
+  })
+
+  it('computes the sums of own sales once, before the CTEs of the statement [ROLE-105]', () => {
+    const { text } = answering([])
+      .seeing({ ownSales: OWN })
+      .sent({ text: `with a as (select 1) select from a, ${t.sales_sums} s, ${t.sales_sums} r` })
+    expect(text).to.match(/^with sales_sums as \(.*\), a as \(select 1\) select from a, sales_sums s, sales_sums r$/s)
+  })
+
+  for (const text of [
+    'select from sales s',
+    'select 1 from a join lateral sales s on true',
+    'select (select max(id) FROM\n  ops.refused_sales)',
+    'with a as (select 1) select from a join sales s on true',
+  ])
+    it(`refuses a bare name for every role: ${text.replace(/\s+/g, ' ')}`, () => {
+      for (const sight of [WHOLE, { hidesPersons: true }, { ownSales: OWN }])
+        expect(() => answering([]).seeing(sight).sent({ text })).to.throw(/behind FROM or JOIN: write \$\{t\./)
+    })
+
+  it('refuses a table without a rule', () => {
+    expect(() => answering([]).seeing({}).sent({ text: 'select from §tills§ x' })).to.throw(
+      'the table tills has no rule',
+    )
+  })
+
+  it('takes functions, subqueries and parts of expressions for no tables', () => {
+    const text = `with a as (select 1), b (x) as not materialized (select 2)
+      select extract(epoch from p.lower) from a join b on a.x is distinct from b.x
+      cross join lateral unnest($2::text[]) u cross join lateral (select from generate_series(1, 2)) g`
+    expect(
+      answering([])
+        .seeing({})
+        .sent({ text, values: [[]] }).text,
+    ).to.equal(text)
+  })
+})
