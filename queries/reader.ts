@@ -17,6 +17,10 @@ export interface Sight {
   readonly ownSales: OwnSales | null
 }
 
+/** Whether it hides contents in any shape, of which a mask cannot know the parts (ROLE-951). */
+export const hidesContents = ({ hidesPersons, hidesCosts, hidesPayables, ownSales }: Sight): boolean =>
+  hidesPersons || hidesCosts || hidesPayables || ownSales !== null
+
 /** Of programs, which see everything. */
 export const WHOLE: Sight = { hidesPersons: false, hidesCosts: false, hidesPayables: false, ownSales: null }
 
@@ -78,8 +82,9 @@ export const fullReader = (database: Queryable, companyId: number): Reader =>
 
 export function createReader(companyId: number, source: ReadSource, sight: Sight): Reader {
   const { hidesPersons: persons, hidesCosts, hidesPayables: payables, ownSales } = sight
-  const masks = { persons, payables, ownSales: ownSales !== null, isPast: source.isPast }
-  const suffix = `${persons ? '_w' : ''}${payables ? '_o' : ''}${ownSales ? '_s' : ''}`
+  const contents = hidesContents(sight)
+  const masks = { persons, payables, contents, ownSales: ownSales !== null, isPast: source.isPast }
+  const suffix = `${persons ? '_w' : ''}${payables ? '_o' : ''}${ownSales ? '_s' : ''}${contents ? '_c' : ''}`
 
   /** The rows of a read set are reconstructed whole. */
   const sentScope = (scope: ReadScope): SentScope =>
@@ -116,7 +121,7 @@ export function createReader(companyId: number, source: ReadSource, sight: Sight
   }
 }
 
-const NOTHING_MASKED = { persons: false, payables: false, ownSales: false, isPast: false }
+const NOTHING_MASKED = { persons: false, payables: false, contents: false, ownSales: false, isPast: false }
 
 /** Texts depend on filters only, but those of long filters are many. */
 const MOST_RENDERED = 2_000

@@ -6,6 +6,8 @@ import { maskedSelection, ruleOf } from './tables.ts'
 export interface Masks {
   readonly persons: boolean
   readonly payables: boolean
+  /** Contents in any shape. */
+  readonly contents: boolean
   readonly ownSales: boolean
   /** Past tables lack some columns. */
   readonly isPast: boolean
@@ -88,12 +90,13 @@ const namedIn = (text: string): string[] => text.split(MARK).filter((_, position
 
 /** The table, or what a role sees of it; a row may depend on rows of other tables, which are marked. */
 function sourceOf(name: string, masks: Masks, places: Places): string {
-  const { own, persons, isPayable } = ruleOf(name)
+  const { own, persons, contents, isPayable } = ruleOf(name)
   const conditions = [
     ...(masks.payables && isPayable ? ['false'] : []),
     ...(masks.ownSales && own !== 'all' ? [own === 'none' ? 'false' : own(places)] : []),
   ]
-  const columns = masks.persons && persons ? maskedSelection(persons, masks.isPast) : 't.*'
+  const hidden = (masks.persons && persons) || (masks.contents && contents)
+  const columns = hidden ? maskedSelection(hidden, masks.isPast) : 't.*'
   if (columns === 't.*' && conditions.length === 0) return name
   return `(select ${columns} from ${name} t${conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''})`
 }

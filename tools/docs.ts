@@ -9,6 +9,7 @@ import { eventCatalogue } from './event-catalogue.ts'
 import { permissionTables } from './permissions.ts'
 import { proofVectors, vectorsAsMarkdown, verifierAsMarkdown } from './proof-vectors.ts'
 import { faultsOf, readRequirements, tableOfTests } from './requirements.ts'
+import { tablesSeen } from './tables-seen.ts'
 
 const { FOLDERS } = createRequire(import.meta.url)('./folders.cjs') as { FOLDERS: [path: string, holds: string][] }
 
@@ -22,7 +23,7 @@ const GENERATED: Readonly<Record<string, (written: string) => string>> = {
   'docs/openapi.json': () => `${JSON.stringify(contractOf(V1_ROUTES), null, 2)}\n`,
   'docs/openapi-sync.json': () => `${JSON.stringify(tillContractOf(), null, 2)}\n`,
   'docs/events.md': () => eventCatalogue(EVENT_TYPES),
-  'docs/permissions.md': () => permissionTables(PANEL_ROUTES),
+  'docs/permissions.md': () => `${permissionTables(PANEL_ROUTES)}${tablesSeen()}`,
   'docs/proof/vectors.json': () => `${JSON.stringify(vectors, null, 1)}\n`,
   'docs/proof.md': (written) =>
     between(between(written, 'verifier', verifierAsMarkdown(verifier)), 'vectors', vectorsAsMarkdown(vectors)),

@@ -19,7 +19,9 @@ function* relationsOf(plan: unknown): Iterable<string> {
   }
 }
 
-describe('panel: tables that pages read', () => {
+describe('panel: tables that pages read', function () {
+  // All pages, for all roles.
+  this.timeout(300_000)
   const { api, company } = useCompany()
   const { query } = pg.Client.prototype
   const sent = new Map<string, SentStatement>()
@@ -71,4 +73,4 @@ describe('panel: tables that pages read', () => {
       expect(tables, text).to.include.members([...read])
     }
   })
-}).timeout(120_000)
+})

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { formatCount, formatDateTimeSeconds } from '#domain/brazilian-format.ts'
 import { Instant } from '#domain/instant.ts'
 import { getApiKey, type ListedApiKey, listApiKeys } from '#queries/api-keys.ts'
+import { hidesContents } from '#queries/reader.ts'
 import {
   ErrorCode,
   getRequest,
@@ -163,8 +164,8 @@ async function showCall(visit: PageContext): Promise<PanelPage | null> {
 }
 
 const StoredBody = ({ json, visit }: { readonly json: unknown; readonly visit: PageContext }) => {
+  if (hidesContents(visit.primary.sight)) return <WithheldContent />
   if (json === null) return <p class="empty">Nada foi guardado.</p>
-  if (!visit.session.seesPersonalData) return <WithheldContent />
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
   return <pre tabIndex={0}>{JSON.stringify(json, null, 2)}</pre>
 }

@@ -110,10 +110,10 @@ async function showOne(visit: PageContext, filled?: FilledForm): Promise<PanelPa
     <>
       <Reasons sale={sale} />
       <Card title="Venda como foi enviada">
-        {sale.sent === null ? (
-          <p>Era grande demais para ser guardada.</p>
-        ) : !visit.session.seesPersonalData ? (
+        {!visit.session.seesPersonalData ? (
           <WithheldContent />
+        ) : sale.sent === null ? (
+          <p>Era grande demais para ser guardada.</p>
         ) : (
           <>
             <UploadedSaleCard payload={sale.payload} names={names} timezone={timezone} />

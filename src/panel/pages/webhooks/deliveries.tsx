@@ -6,6 +6,7 @@ import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { revisionBefore } from '#integrity/audit/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Operation, operate } from '#ledger/write/operation.ts'
+import { hidesContents } from '#queries/reader.ts'
 import {
   DELIVERY_STATUSES,
   type DeliveryObject,
@@ -186,7 +187,7 @@ async function deliveryPage(visit: PageContext): Promise<PanelPage | null> {
         <p>
           <code>{`POST ${webhook.url}`}</code>
         </p>
-        {!visit.session.seesPersonalData ? (
+        {hidesContents(visit.primary.sight) ? (
           <WithheldContent />
         ) : sent === null ? (
           <p class="empty">O conteúdo não é mais guardado.</p>
@@ -219,7 +220,7 @@ const Attempts = ({ delivery, visit }: { readonly delivery: DeliveryObject; read
         {
           head: 'Início da resposta',
           cell: ({ response }) =>
-            visit.session.seesPersonalData ? <code>{response ?? '—'}</code> : <WithheldContent />,
+            hidesContents(visit.primary.sight) ? <WithheldContent /> : <code>{response ?? '—'}</code>,
         },
       ]}
     />

@@ -1,0 +1,48 @@
+import { expect } from 'chai'
+import { createReader, fullReader, presentOf, type Sight, WHOLE } from '#queries/reader.ts'
+import { getRequest } from '#queries/requests.ts'
+import { RULES, type Rule } from '#queries/tables.ts'
+import { useCompany } from '../support/use-api.ts'
+
+const SIGHTS: readonly Partial<Sight>[] = [
+  { hidesPersons: true },
+  { hidesCosts: true },
+  { hidesPayables: true },
+  { ownSales: { userId: 1, from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' } },
+]
+
+describe('rules of tables', () => {
+  const { api, company } = useCompany()
+
+  it('know all columns of the tables of which they mask some [ROLE-950]', async () => {
+    const masked = Object.entries<Rule>(RULES).flatMap(([name, { persons, contents }]) => {
+      const { table } = persons ?? contents ?? {}
+      return table ? [{ name, columns: Object.keys(table.columns) }] : []
+    })
+    expect(masked.length).to.be.above(10)
+    for (const { name, columns } of masked) {
+      const { rows } = await api.core.pool.query<{ column_name: string }>(
+        'select column_name from information_schema.columns where table_name = $1 and table_schema in ($2, $3)',
+        [name, 'read', 'ops'],
+      )
+      expect(columns, name).to.have.members(rows.map(({ column_name }) => column_name))
+    }
+  })
+
+  it('hide what a refused request sent from every role that does not see all [ROLE-951]', async () => {
+    const { headers } = await company.post('/customers', { name: 'Eva', plano: '5.00' })
+    const id = headers.get('x-request-id') ?? ''
+    // The API flushes the log before it reads it.
+    expect((await company.get(`/requests/${id}`)).status).to.equal(200)
+    const sent = async (sight: Partial<Sight>) => {
+      const reader = createReader(company.id, presentOf(api.core.pool), { ...WHOLE, ...sight })
+      return JSON.parse((await getRequest(reader, id)).record ?? '{}')
+    }
+    expect((await sent({})).body).to.be.an('object')
+    for (const sight of SIGHTS) expect((await sent(sight)).body, JSON.stringify(sight)).to.equal(null)
+    expect((await sent({ hidesPersons: true })).status).to.equal(422)
+    expect(JSON.parse((await getRequest(fullReader(api.core.pool, company.id + 1), id)).record ?? 'null')).to.equal(
+      null,
+    )
+  })
+})
