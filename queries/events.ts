@@ -172,7 +172,10 @@ export async function listSubjectNames(reader: Reader, subjects: readonly string
   const statement = {
     name: 'list_subject_names',
     text: NAMED.map(
-      ([kind, table, member], at) => `select '${kind}/' || t.id as subject, t.doc->>'${member}' as name from ${t[table]} t
+      (
+        [kind, table, member],
+        at,
+      ) => `select '${kind}/' || t.id as subject, t.doc->>'${member}' as name from ${t[table]} t
         where t.company_id = $1 and t.id = any($${at + 2}::bigint[])`,
     ).join(' union all '),
     values: ids,

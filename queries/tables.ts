@@ -107,12 +107,13 @@ const OPEN: Rule = { own: 'all' }
 
 /** A table that is not here has no name in a query. */
 export const RULES = {
-  acquirer_payments: OPEN,
+  acquirer_payments: { own: OWN_ROWS.acquirer_payments },
   api_key_uses: OPEN,
   api_keys: OPEN,
   awaited_returns: { own: OWN_ROWS.awaited_returns },
   barcode_holders: OPEN,
   calls: { own: 'all', contents: CALLS },
+  card_refunds: { own: 'none' },
   cash_drawers: { own: OWN_ROWS.cash_drawers },
   cash_movements: { own: OWN_ROWS.cash_movements },
   cash_sessions: { own: OWN_ROWS.cash_sessions },

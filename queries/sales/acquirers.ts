@@ -23,10 +23,7 @@ const FEES = {
          from ${t.acquirer_payments} where company_id = $1 and at >= $2::timestamptz and at < $3::timestamptz`,
 }
 
-export async function sumAcquirerFees(
-  reader: Reader,
-  { from, to }: Instants,
-): Promise<AcquirerFees> {
+export async function sumAcquirerFees(reader: Reader, { from, to }: Instants): Promise<AcquirerFees> {
   const { rows } = await reader.query<{ count: number; fee_cents: string; known_fee_cents: string }>({
     ...FEES,
     values: [from, to],

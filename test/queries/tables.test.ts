@@ -1,7 +1,9 @@
 import { expect } from 'chai'
+import { readModel } from '#projections/index.ts'
+import { OWN_ROLLUPS, OWN_ROWS } from '#queries/own-sales.ts'
 import { createReader, fullReader, presentOf, type Sight, WHOLE } from '#queries/reader.ts'
 import { getRequest } from '#queries/requests.ts'
-import { RULES, type Rule } from '#queries/tables.ts'
+import { RULES, type Rule, ruleOf } from '#queries/tables.ts'
 import { useCompany } from '../support/use-api.ts'
 
 const SIGHTS: readonly Partial<Sight>[] = [
@@ -13,6 +15,13 @@ const SIGHTS: readonly Partial<Sight>[] = [
 
 describe('rules of tables', () => {
   const { api, company } = useCompany()
+
+  it('are there for all tables of the read model, with their conditions on own sales [ROLE-950] [ROLE-105]', () => {
+    const tables = readModel.projections.flatMap((projection) => projection.tables.map(({ name }) => name))
+    expect(Object.keys(RULES)).to.include.members(tables)
+    for (const [name, condition] of Object.entries(OWN_ROWS)) expect(ruleOf(name).own, name).to.equal(condition)
+    for (const [name, rows] of Object.entries(OWN_ROLLUPS)) expect(ruleOf(name).ownRollup, name).to.equal(rows)
+  })
 
   it('know all columns of the tables of which they mask some [ROLE-950]', async () => {
     const masked = Object.entries<Rule>(RULES).flatMap(([name, { persons, contents }]) => {
@@ -41,8 +50,8 @@ describe('rules of tables', () => {
     expect((await sent({})).body).to.be.an('object')
     for (const sight of SIGHTS) expect((await sent(sight)).body, JSON.stringify(sight)).to.equal(null)
     expect((await sent({ hidesPersons: true })).status).to.equal(422)
-    expect(JSON.parse((await getRequest(fullReader(api.core.pool, company.id + 1), id)).record ?? 'null')).to.equal(
-      null,
-    )
+    expect(
+      JSON.parse((await getRequest(fullReader(api.core.pool, (await api.company()).id), id)).record ?? 'null'),
+    ).to.equal(null)
   })
 })
