@@ -71,14 +71,14 @@ export interface Reader {
 }
 
 /** The present. */
-export const presentOf = (database: Queryable): ReadSource => ({
+export const presentSource = (database: Queryable): ReadSource => ({
   isPast: false,
   send: (statement) => database.query(statement),
 })
 
 /** All of a company, at present. */
 export const fullReader = (database: Queryable, companyId: number): Reader =>
-  createReader(companyId, presentOf(database), WHOLE)
+  createReader(companyId, presentSource(database), WHOLE)
 
 export function createReader(companyId: number, source: ReadSource, sight: Sight): Reader {
   const { hidesPersons: persons, hidesCosts, hidesPayables: payables, ownSales } = sight

@@ -5,7 +5,7 @@ import { type ExportVerification, verifyExport } from '#integrity/audit/export.t
 import { readPublicKeys } from '#integrity/audit/signing-key.ts'
 import { checkRoots } from '#integrity/proofs/root-check.ts'
 import { companyIdOfStream as companyOfStream } from '#ledger/envelope.ts'
-import type { Reader } from '#service/reader.ts'
+import type { ReadingCore } from '#service/reader.ts'
 import { type GivenCheckpoint, readCheckpoints } from './checkpoint-files.ts'
 import { type Context, countEvents, Refused, readerFrom, type Verb, type Verbs } from './verb.ts'
 
@@ -105,7 +105,7 @@ async function verifyStored(
   const { companiesOf, ringOf, verifySealed } = await stored()
   const onEvent = () => context.progress.add(1)
   const verifyOne = async (
-    reader: Reader,
+    reader: ReadingCore,
     companyId: number,
     own: readonly GivenCheckpoint[],
   ): Promise<VerificationResult> => ({

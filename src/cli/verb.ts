@@ -3,7 +3,7 @@ import type { Addresses, Config } from '#config/config.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { refuseInvalid } from '#domain/validation.ts'
 import type { Core } from '#service/core.ts'
-import type { Reader } from '#service/reader.ts'
+import type { ReadingCore } from '#service/reader.ts'
 import type { COMMANDS, Flags, Name } from './commands.ts'
 import type { Progress } from './progress.ts'
 
@@ -25,7 +25,7 @@ export interface Context {
    */
   core(options?: { readonly upgrades: boolean }): Promise<Core>
   /** For a verb that only reads: it opens in a fraction of the time of a core. */
-  reader(): Promise<Reader>
+  reader(): Promise<ReadingCore>
   /** Of the database. */
   addresses(): Promise<Addresses>
 }
@@ -96,7 +96,7 @@ export async function companyIdFrom(
 }
 
 /** Reader for a command's company. @throws Refused if it does not exist */
-export async function readerFrom(context: Context, text: string): Promise<Reader & { readonly companyId: number }> {
+export async function readerFrom(context: Context, text: string): Promise<ReadingCore & { readonly companyId: number }> {
   const companyId = parseIdArgument(text)
   const reader = await context.reader()
   await isTestCompany(reader, companyId)

@@ -6,11 +6,11 @@ import { type KnownRing, knownRing, WrongSealKey } from '#integrity/proofs/key-r
 import { knownCompanies } from '#integrity/proofs/known-companies.ts'
 import { type OwnCheckpoints, readOwnCheckpoints } from '#integrity/proofs/own-checkpoints.ts'
 import { checkRoots } from '#integrity/proofs/root-check.ts'
-import type { Reader } from '#service/reader.ts'
+import type { ReadingCore } from '#service/reader.ts'
 import { Refused } from './verb.ts'
 
 /** Known checkpoint keys of this installation; null without a checkpoint directory. @throws Refused */
-export async function ringOf({ proofs }: Reader): Promise<KnownRing | null> {
+export async function ringOf({ proofs }: ReadingCore): Promise<KnownRing | null> {
   try {
     const { sealing } = await proofs()
     return sealing && (await knownRing(sealing))
@@ -20,7 +20,7 @@ export async function ringOf({ proofs }: Reader): Promise<KnownRing | null> {
   }
 }
 
-export const companiesOf = async (reader: Reader): Promise<number[]> =>
+export const companiesOf = async (reader: ReadingCore): Promise<number[]> =>
   knownCompanies(reader, (await reader.proofs()).sealing?.directory ?? null)
 
 interface LedgerToVerify extends Pick<OwnCheckpoints, 'heads'> {
@@ -30,7 +30,7 @@ interface LedgerToVerify extends Pick<OwnCheckpoints, 'heads'> {
 
 /** Compares a ledger with the given checkpoints and with those of the service. */
 export async function verifySealed(
-  reader: Reader,
+  reader: ReadingCore,
   ring: KnownRing | null,
   { companyId, heads, onEvent }: LedgerToVerify,
 ): Promise<Verification> {

@@ -11,7 +11,7 @@ import { lookUpReplay, ownKey } from '#ledger/write/idempotency.ts'
 import { asUser, runCommand } from '#ledger/write/run.ts'
 import { liveUser } from '#projections/users.ts'
 import type { OwnSales } from '#queries/own-sales.ts'
-import { createReader, presentOf, type Sight } from '#queries/reader.ts'
+import { createReader, presentSource, type Sight } from '#queries/reader.ts'
 import type { Services } from '#services.ts'
 import { doneBefore } from './cookies.ts'
 import { type FormBody, formBody, formText } from './forms/form.ts'
@@ -27,7 +27,7 @@ export function pageContextOf(
   const search = new URLSearchParams(request.originalUrl.split('?').slice(1).join('?'))
   const { feito, ...query } = Object.fromEntries([...search].reverse())
   const { companyId, timezone, today } = session
-  const primary = createReader(companyId, presentOf(context.poolOf(companyId)), sightOf(session))
+  const primary = createReader(companyId, presentSource(context.poolOf(companyId)), sightOf(session))
   return {
     context,
     session,
@@ -62,7 +62,7 @@ const sightOf = (session: PanelSession): Sight => ({
 export function withReplicaReads(visit: PageContext): PageContext {
   const { context, readModel, primary } = visit
   const { pool, store } = context.readsOf(primary.companyId, LATEST)
-  const reader = createReader(primary.companyId, presentOf(pool), primary.sight)
+  const reader = createReader(primary.companyId, presentSource(pool), primary.sight)
   return { ...visit, context: { ...context, store }, readModel: { ...readModel, reader } }
 }
 

@@ -8,15 +8,15 @@ import type { Core } from './core.ts'
 import type { ProofOptions } from './proofs.ts'
 
 /** What commands that only read take of a core. */
-export interface Reader extends Pick<Core, 'pool' | 'store' | 'installationCheck'> {
+export interface ReadingCore extends Pick<Core, 'pool' | 'store' | 'installationCheck'> {
   /** Checkpoints and their keys, loaded on demand. */
   proofs(): Promise<Pick<Core, 'sealing' | 'proof'>>
 }
 
 /** A core in place of a reader. */
-export const readerOfCore = (core: Core): Reader => ({ ...core, proofs: async () => core })
+export const readerOfCore = (core: Core): ReadingCore => ({ ...core, proofs: async () => core })
 
-export interface OpenedReader extends Reader {
+export interface OpenedReader extends ReadingCore {
   close(): Promise<void>
 }
 

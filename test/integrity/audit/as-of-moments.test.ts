@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { answerAsOf, readAsOf } from '#api/read-as-of.ts'
 import type { AsOfMoment } from '#integrity/audit/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { presentOf } from '#queries/reader.ts'
+import { presentSource } from '#queries/reader.ts'
 import type { Json, TestCompany } from '../../support/api.ts'
 import { until } from '../../support/wait.ts'
 import { bodyOf, usePast } from './past.ts'
@@ -114,7 +114,7 @@ describe('as-of reads', () => {
   })
 
   describe('temporary tables', () => {
-    const temporary = async (source = presentOf(api.core.pool)): Promise<number> => {
+    const temporary = async (source = presentSource(api.core.pool)): Promise<number> => {
       const text = `select count(*) from pg_class where relpersistence = 't'`
       const { rows } = await source.send<{ count: number }>({ text, tables: [] })
       return rows[0]?.count ?? -1
