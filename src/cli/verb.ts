@@ -96,7 +96,10 @@ export async function companyIdFrom(
 }
 
 /** Reader for a command's company. @throws Refused if it does not exist */
-export async function readerFrom(context: Context, text: string): Promise<ReadingCore & { readonly companyId: number }> {
+export async function readerFrom(
+  context: Context,
+  text: string,
+): Promise<ReadingCore & { readonly companyId: number }> {
   const companyId = parseIdArgument(text)
   const reader = await context.reader()
   await isTestCompany(reader, companyId)
