@@ -1,7 +1,6 @@
-import type { ComponentChildren } from 'preact'
-import { Code } from './markdown.tsx'
+import MarkdownIt, { type Token } from 'markdown-it'
 
-/** Maps the target of a link; null if the page has no such place, which then shows the text alone. */
+/** Maps the target of a link; null if there is no such place for readers, who then see the text alone. */
 export type LinkTarget = (target: string) => string | null
 
 interface Heading {
@@ -9,6 +8,13 @@ interface Heading {
   readonly text: string
   readonly anchor: string
 }
+
+const markdown = new MarkdownIt({ html: false })
+// What scrolls must be reachable by keyboard.
+markdown.renderer.rules.fence = (tokens, at) =>
+  `<pre tabindex="0"><code>${markdown.utils.escapeHtml(tokens[at]?.content ?? '')}</code></pre>\n`
+
+const withoutComments = (text: string): string => text.replace(/<!--[\s\S]*?-->\n?/g, '')
 
 /** Anchor of a heading, as renderers of Markdown make it. */
 const anchorOfHeading = (heading: string): string =>
@@ -19,129 +25,46 @@ const anchorOfHeading = (heading: string): string =>
     .trim()
     .replaceAll(' ', '-')
 
-/** The headings of a guide below its title. */
-export const headingsOf = (text: string): Heading[] =>
-  blocksOf(text).flatMap((block) => {
-    const [, marks = '', heading = ''] = /^(##+) (.+)$/.exec(block) ?? []
-    return marks ? [{ level: marks.length, text: heading, anchor: anchorOfHeading(heading) }] : []
-  })
-
-/** The Markdown of guides: headings, paragraphs, lists, tables, fenced code, links, code, bold and italics. */
-export const GuideMarkdown = ({ text, linkTo }: { readonly text: string; readonly linkTo: LinkTarget }) => (
-  <>{blocksOf(text).map((block) => blockOf(block, linkTo))}</>
-)
-
-/** Blocks are separated by blank lines, except within fences. */
-const blocksOf = (text: string): string[] =>
-  (text.replace(/<!--[\s\S]*?-->\n?/g, '').match(/^```[\s\S]*?^```$|^(?:(?!```).+\n?)+/gm) ?? []).map((block) =>
-    block.trimEnd(),
-  )
-
-function blockOf(block: string, linkTo: LinkTarget) {
-  if (block.startsWith('```')) return <Code text={block.replace(/^```.*\n|```$/g, '')} />
-  const [, marks, heading = ''] = /^(#+) (.+)$/.exec(block) ?? []
-  if (marks === '#') return null
-  if (marks) return <HeadingLine level={marks.length} text={heading} linkTo={linkTo} />
-  if (block.startsWith('|')) return <Table rows={block.split('\n').map(cellsOf)} linkTo={linkTo} />
-  if (/^- /.test(block)) {
-    const items = block.split(/^- /m).slice(1)
-    return (
-      <ul>
-        {items.map((item) => (
-          <li key={item}>
-            <Inline text={joined(item)} linkTo={linkTo} />
-          </li>
-        ))}
-      </ul>
-    )
+/** Parsed without its title, which is the h1 of the page; each heading has its anchor, and each link its address. */
+function parse(text: string, linkTo: LinkTarget): Token[] {
+  const tokens = markdown.parse(withoutComments(text), {})
+  const title = tokens.findIndex(({ type, tag }) => type === 'heading_open' && tag === 'h1')
+  if (title >= 0) tokens.splice(title, 3)
+  for (const [at, token] of tokens.entries()) {
+    if (token.type === 'heading_open') token.attrSet('id', anchorOfHeading(tokens[at + 1]?.content ?? ''))
+    placeLinks(token.children ?? [], linkTo)
   }
-  return (
-    <p>
-      <Inline text={joined(block)} linkTo={linkTo} />
-    </p>
-  )
+  return tokens
 }
 
-const joined = (text: string): string => text.trim().replace(/\n\s*/g, ' ')
-
-/** The title of the page is its h1. */
-function HeadingLine({
-  level,
-  text,
-  linkTo,
-}: {
-  readonly level: number
-  readonly text: string
-  readonly linkTo: LinkTarget
-}) {
-  const Level = level === 2 ? 'h2' : 'h3'
-  return (
-    <Level id={anchorOfHeading(text)}>
-      <Inline text={text} linkTo={linkTo} />
-    </Level>
-  )
+/** A link without an address becomes its text and target. Links do not nest. */
+function placeLinks(tokens: readonly Token[], linkTo: LinkTarget): void {
+  let target = ''
+  for (const token of tokens) {
+    if (token.type === 'link_open') {
+      const wanted = String(token.attrGet('href'))
+      const address = linkTo(wanted)
+      target = address === null ? wanted.replace(/^(?:\.\.\/)+/, '') : ''
+      if (address === null) token.type = 'text'
+      else token.attrSet('href', address)
+    } else if (token.type === 'link_close' && target) {
+      Object.assign(token, { type: 'html_inline', content: ` (<code>${markdown.utils.escapeHtml(target)}</code>)` })
+    }
+  }
 }
 
-const cellsOf = (line: string): string[] =>
-  line
-    .replace(/^\||\|$/g, '')
-    .split(/(?<!\\)\|/)
-    .map((cell) => cell.trim().replaceAll('\\|', '|'))
-
-function Table({ rows, linkTo }: { readonly rows: readonly (readonly string[])[]; readonly linkTo: LinkTarget }) {
-  const [head = [], , ...lines] = rows
-  return (
-    <table>
-      <thead>
-        <tr>
-          {head.map((cell) => (
-            <th key={cell}>
-              <Inline text={cell} linkTo={linkTo} />
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {lines.map((cells) => (
-          <tr key={cells.join('|')}>
-            {cells.map((cell, column) => (
-              <td key={head[column]}>
-                <Inline text={cell} linkTo={linkTo} />
-              </td>
-            ))}
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  )
+/** The headings of a guide below its title. */
+export function headingsOf(text: string): Heading[] {
+  const tokens = parse(text, (target) => target)
+  return tokens.flatMap((token, at) => {
+    if (token.type !== 'heading_open') return []
+    const heading = tokens[at + 1]?.content ?? ''
+    return [{ level: Number(token.tag.slice(1)), text: heading, anchor: String(token.attrGet('id')) }]
+  })
 }
 
-const PARTS = /(`[^`]+`|\*\*[^*]+\*\*|\*[^*\s][^*]*\*|\[(?:[^[\]]|`[^`]*`)+\]\([^)\s]+\))/
-
-function Inline({ text, linkTo }: { readonly text: string; readonly linkTo: LinkTarget }): ComponentChildren {
-  return text.split(PARTS).map((part, position) => (position % 2 === 0 ? part : inlineOf(part, linkTo)))
-}
-
-function inlineOf(part: string, linkTo: LinkTarget): ComponentChildren {
-  if (part.startsWith('`')) return <code>{part.slice(1, -1)}</code>
-  if (part.startsWith('**'))
-    return (
-      <strong>
-        <Inline text={part.slice(2, -2)} linkTo={linkTo} />
-      </strong>
-    )
-  if (part.startsWith('*')) return <em>{part.slice(1, -1)}</em>
-  const [, text = '', target = ''] = /^\[(.*)\]\((.*)\)$/.exec(part) ?? []
-  const address = linkTo(target)
-  if (address === null)
-    return (
-      <>
-        <Inline text={text} linkTo={linkTo} /> (<code>{target.replace(/^(?:\.\.\/)+/, '')}</code>)
-      </>
-    )
-  return (
-    <a href={address}>
-      <Inline text={text} linkTo={linkTo} />
-    </a>
-  )
+/** A guide. HTML in it is shown as text. */
+export function GuideMarkdown({ text, linkTo }: { readonly text: string; readonly linkTo: LinkTarget }) {
+  const html = markdown.renderer.render(parse(text, linkTo), markdown.options, {})
+  return <div dangerouslySetInnerHTML={{ __html: html }} />
 }
