@@ -151,9 +151,9 @@ function fromAccounts(
 ): Figures {
   const figures: Figures = {}
   for (const account of accounts)
-    for (const of of [all, `${party}/${account[key] ?? 'nenhum'}`])
+    for (const holder of [all, `${party}/${account[key] ?? 'nenhum'}`])
       for (const name of ['em-aberto', ...(account.due_date < today ? ['vencido'] : [])])
-        figures[`${of}.${name}`] = rounded((figures[`${of}.${name}`] ?? 0) + number(account.open_amount))
+        figures[`${holder}.${name}`] = rounded((figures[`${holder}.${name}`] ?? 0) + number(account.open_amount))
   return figures
 }
 

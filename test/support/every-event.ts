@@ -235,7 +235,10 @@ export const EVERY_EVENT = ledgerOf(
       credit: { customer_id: 2, amount: '5.00' },
     }),
     event('ReturnAwaited', uploadedReturn),
-    from('pdv', offlineSaleCompleted({ id: 14, offline_id: 'pdv-9', payments: [paidByPix] })),
+    from(
+      'pdv',
+      offlineSaleCompleted({ id: 14, offline_id: 'pdv-9', payments: [{ ...paidByPix, acquirer_fee: '0.10' }] }),
+    ),
     from(
       'pdv',
       saleReturned({
