@@ -92,7 +92,8 @@ const MOST_INSTALLMENTS = 3
 /** What a card terminal or a bank tells the till about a payment. */
 function detailsOf({ kind }: PaymentType, { random, now }: World): SalePaymentDetails {
   const digits = (count: number): string =>
-    Math.floor(random() * 10 ** count)
+    // Zeros stand for no number.
+    (1 + Math.floor(random() * (10 ** count - 1)))
       .toString()
       .padStart(count, '0')
   if (kind === 'pix') {

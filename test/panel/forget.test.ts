@@ -47,7 +47,7 @@ describe('panel: erasure of a person', () => {
     const before = html.slice(0, html.indexOf('<form method="post" action="/painel/clientes'))
     expect(before).to.include(`href="/painel/contas-a-receber/${receivable.id}"`)
     expect(textIn(before))
-      .to.include('Fiado de maio, em aberto')
+      .to.include('Fiado de maio , em aberto')
       .and.to.include('R$ 12,50')
       .and.to.include('o restante é excluído quando não houver mais nada')
   })
