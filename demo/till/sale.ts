@@ -93,9 +93,7 @@ const MOST_INSTALLMENTS = 3
 function detailsOf({ kind }: PaymentType, { random, now }: World): SalePaymentDetails {
   const digits = (count: number): string =>
     // Zeros stand for no number.
-    (1 + Math.floor(random() * (10 ** count - 1)))
-      .toString()
-      .padStart(count, '0')
+    (1 + Math.floor(random() * (10 ** count - 1))).toString().padStart(count, '0')
   if (kind === 'pix') {
     const minute = now().toISOString().replace(/\D/g, '').slice(0, 12)
     return { end_to_end_id: `E${BANK}${minute}${digits(11)}` }
