@@ -12,7 +12,7 @@ import type { Login } from './login.ts'
 import { type AddressLimit, createAddressLimit } from './minute-limit.ts'
 import { opaqueTokens } from './opaque-token.ts'
 import { hashPassword } from './passwords.ts'
-import { type Membership, peopleOf } from './people.ts'
+import type { Membership } from './people.ts'
 
 /**
  * Lifetime of a link, and the minimum pause before another one to the same address, which prevents floods of e-mail.
@@ -71,7 +71,6 @@ interface TakenLink {
 
 export function createPasswordLinks(options: PasswordLinkOptions): PasswordLinks {
   const { pool, writer, login, mailer, publicUrl, log } = options
-  const people = peopleOf(pool)
 
   /** Null within the pause after the last link. */
   async function create(email: string, pauseMinutes: number, made?: HandedOver): Promise<string | null> {
@@ -93,13 +92,10 @@ export function createPasswordLinks(options: PasswordLinkOptions): PasswordLinks
     await mailer.send({ id: randomUUID(), to: [email], ...letter })
   }
 
-  /** The company in which the password is changed: of a link that was handed over its maker's, and no other one. */
+  /** The company in which the password is changed: its maker's, if the link was handed over. */
   async function membershipFor({ email, company_id }: TakenLink): Promise<Membership | undefined> {
     const memberships = await login.membershipsOf(email)
-    if (company_id === null) return memberships[0]
-    const companies = await people.companiesOf(email)
-    const isElsewhere = [...companies].some((company) => company !== company_id)
-    return isElsewhere ? undefined : memberships.find(({ holder }) => holder.companyId === company_id)
+    return company_id === null ? memberships[0] : memberships.find(({ holder }) => holder.companyId === company_id)
   }
 
   return {
