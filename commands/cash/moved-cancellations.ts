@@ -20,7 +20,9 @@ const cancellationsOf = (rows: Rows, userId: number): readonly TimedCancellation
 /** Rows that `movedCancellations` reads, once the user's drawer is loaded. */
 export const cancellationRefs = (rows: Rows, userId: number): AnyRef[] =>
   cancellationsOf(rows, userId).flatMap(({ sale_id, session_id, user_id }) => [
-    ...[saleById(sale_id), cashSessionByName(session_id), cashDrawerOf(user_id)],
+    saleById(sale_id),
+    cashSessionByName(session_id),
+    cashDrawerOf(user_id),
   ])
 
 /**
