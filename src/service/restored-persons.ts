@@ -33,7 +33,7 @@ export function eraseRestoredOnStart(
   if (installationCheck.inconsistency() === 'directory_of_another') return Promise.resolve()
   const retentionYears = config.RETENTION_YEARS
   const onForgotten = (company_id: number, subject: string) =>
-    logger.warn({ company_id, subject }, 'a person who had been forgotten was in this database, and is forgotten again')
-  const onError = (error: unknown) => log('persons who had been forgotten cannot be forgotten again yet', error)
+    logger.warn({ company_id, subject }, 'privacy: person from a restored backup erased again')
+  const onError = (error: unknown) => log('privacy: persons from a restored backup not erased yet, will retry', error)
   return eraseRestoredPersons({ pool, writer, list, retentionYears, onForgotten, onError }, stopping.signal)
 }
