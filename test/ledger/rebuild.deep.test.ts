@@ -106,7 +106,7 @@ describe('rebuild', () => {
     expect(await given.schemas()).to.deep.equal(['read'])
   })
 
-  it('continues a killed run company by company, and starts anew if a ledger was restored meanwhile [OPS-943]', async () => {
+  it('continues a killed run by company, and starts anew if a ledger was restored [OPS-943]', async () => {
     await given.fill()
     const { pool } = given.harness
     const before = await given.rows()

@@ -354,7 +354,7 @@ describe('goods of an order that is a sale', () => {
     return scenario
   }
 
-  it('come back as the refund says, with the sale’s lines, and the movement names the order [ORDER-46] [RETURN-785]', async () => {
+  it('come back as the refund says; the movement names the order [ORDER-46] [RETURN-785]', async () => {
     const scenario = await paid()
     const decided = await giveBack(scenario, 1, '30.00', '1.000')
     decided.accepts(
@@ -436,7 +436,7 @@ describe('goods of an order that is a sale', () => {
     expect(await stockIn(scenario)).to.equal('5.000')
   })
 
-  it('stay where they are, and back in the new sale, if a dispute is won after a part came back [ORDER-46] [RETURN-785]', async () => {
+  it('stay where they are if a dispute is won after a part came back [ORDER-46] [RETURN-785]', async () => {
     const scenario = await paid()
     await giveBack(scenario, 1, '30.00', '1.000')
     await report(scenario, 1, 'approved', { refunded: '30.00' })

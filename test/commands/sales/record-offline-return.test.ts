@@ -164,7 +164,7 @@ describe('record offline return', () => {
     expect(returnIn(await sell(scenario, { offline_id: 'v2' }, 4))).to.include({ returned_by: 4 })
   })
 
-  it('waits 50 times a user, and not for more than seven days; a person records what is left over [UP-101] [UP-763]', async () => {
+  it('waits 50 times a user, for at most seven days; a person records the rest [UP-101] [UP-763]', async () => {
     const scenario = await given(...shop)
     const nth = (n: number) => ({ offline_id: `w${n}`, sale_offline_id: `v${n}` })
     for (let n = 1; n <= 50; n++)

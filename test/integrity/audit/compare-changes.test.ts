@@ -70,7 +70,7 @@ describe('comparison of what has changed', () => {
     expect(await isEqualSince(verified)).to.equal(true)
   })
 
-  it('goes on from the last comparison on schedule, and settles a difference with the whole ledger [OPS-46]', async () => {
+  it('goes on from the last comparison, and settles a difference with the whole ledger [OPS-46]', async () => {
     const others = [await api.company(), await api.company()]
     for (const { id } of others) await checkTables(api.core, id)
     const { item } = await trade()
