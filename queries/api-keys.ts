@@ -2,7 +2,7 @@ import { inZone } from '#domain/instant.ts'
 import type { ApiKeyObject } from '#projections/api-keys.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { Reader } from './reader.ts'
-import { t } from './tables.ts'
+import { t } from './table-names.ts'
 
 interface MeRow {
   company: Pick<
@@ -71,7 +71,7 @@ interface ListedKeyRow {
 const listedKey = ({ doc, last_used_at }: ListedKeyRow): ListedApiKey => ({ ...doc, last_used_at })
 
 /** Keys of a company, oldest first, revoked and expired ones included: all, or `limit` of them, those in use before the newest others. */
-export async function listApiKeys(reader: Reader, limit: number | null = null): Promise<ListedApiKey[]> {
+export async function listApiKeys(reader: Pick<Reader, 'query'>, limit: number | null = null): Promise<ListedApiKey[]> {
   const { rows } = await reader.query<ListedKeyRow>({
     name: 'list_api_keys',
     text: `select doc, last_used_at from (

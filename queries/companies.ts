@@ -1,6 +1,6 @@
 import type { AdjustedRoles } from '#domain/permissions.ts'
 import type { Reader } from './reader.ts'
-import { t } from './tables.ts'
+import { t } from './table-names.ts'
 
 /**
  * JSON text of a till's configuration (SYNC-9): company, payment types, user. An uploaded logo gets its whole URL.

@@ -13,7 +13,7 @@ import { RECORD_ROWS, readModel } from '#projections/index.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
 import type { Reader } from './reader.ts'
 import type { Page, Paging } from './records.ts'
-import { t } from './tables.ts'
+import { t } from './table-names.ts'
 
 interface EventFilters {
   /** Exclusive lower bound. */

@@ -1,5 +1,5 @@
 import type { Reader } from './reader.ts'
-import { t } from './tables.ts'
+import { t } from './table-names.ts'
 
 /** A record that has one of the requested keys. */
 export interface MatchingRecord {

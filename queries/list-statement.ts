@@ -3,7 +3,7 @@ import { type ByteRange, toByteRange } from '#lib/bytes.ts'
 import { columnAt, columnOf, type RowBytes } from '#postgres/row-bytes.ts'
 import { MARK } from '#postgres/table-marks.ts'
 import type { Statement } from '#postgres/transaction.ts'
-import { t } from './tables.ts'
+import { t } from './table-names.ts'
 
 type KeyType = 'bigint' | 'timestamptz' | 'date' | 'uuid' | 'text'
 

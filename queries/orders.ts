@@ -23,7 +23,7 @@ import {
 } from './records.ts'
 import type { StoreAccess } from './stores.ts'
 import { type Sum, sumColumn } from './sums.ts'
-import { t } from './tables.ts'
+import { t } from './table-names.ts'
 
 interface OrderFilters {
   readonly status?: OrderStatus

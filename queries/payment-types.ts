@@ -1,6 +1,6 @@
 import type { Reader } from './reader.ts'
 import { type FoundRecords, getBy } from './records.ts'
-import { t } from './tables.ts'
+import { t } from './table-names.ts'
 
 /**
  * Payment types of a company by id, also those that the API refuses (TYPE-1): the first `limit`, or all of them. There are few: no pages.

@@ -1,5 +1,5 @@
 import type { Reader } from './reader.ts'
-import { t } from './tables.ts'
+import { t } from './table-names.ts'
 
 /** Pending work of a company by the panel section that handles it. */
 export interface PendingCounts {

@@ -1,5 +1,5 @@
 import type { Reader } from './reader.ts'
-import { t } from './tables.ts'
+import { t } from './table-names.ts'
 
 /** Bytes of a picture; null if the item has none with this digest (SHA-256 in hex). */
 export async function findPicture(reader: Reader, itemId: number, digest: string): Promise<Buffer | null> {

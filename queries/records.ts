@@ -25,7 +25,7 @@ import {
   tableOf,
 } from './list-statement.ts'
 import type { Reader, ReadScope } from './reader.ts'
-import { type RuledTable, t } from './tables.ts'
+import { type RuledTable, t } from './table-names.ts'
 
 export interface Page {
   /** JSON texts of the records, separated by commas; ranges of bytes if they come unchanged from the tables. */

@@ -11,7 +11,7 @@ import {
   type Page,
   type Paging,
 } from './records.ts'
-import { t } from './tables.ts'
+import { t } from './table-names.ts'
 
 export const REQUEST_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 

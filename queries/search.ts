@@ -6,7 +6,7 @@ import type { SaleObject } from '#projections/sales.ts'
 import { type BalanceSide, listDeletedDebtors } from './finance/open-balances.ts'
 import type { Reader } from './reader.ts'
 import { wordsOf } from './records.ts'
-import { t } from './tables.ts'
+import { t } from './table-names.ts'
 
 /** A search result. */
 export interface FoundRecord {

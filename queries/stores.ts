@@ -4,7 +4,7 @@ import type { Queryable } from '#postgres/database.ts'
 import { type StoreObject, type StoreSecrets, storeSecrets } from '#projections/stores.ts'
 import type { Reader } from './reader.ts'
 import { getBy, type FoundRecords as RecordFound } from './records.ts'
-import { t } from './tables.ts'
+import { t } from './table-names.ts'
 
 /** The online stores of a company, oldest first: the first `limit`, or all of them. There are few: no pages. */
 export async function listStores(reader: Reader, limit: number | null = null): Promise<StoreObject[]> {

@@ -1,5 +1,4 @@
 import { type AnyTable, isRowHistory } from '#ledger/table.ts'
-import { markTable } from '#postgres/table-marks.ts'
 import { payablePayments, payables, receivables } from '#projections/finance.ts'
 import { orders } from '#projections/orders.ts'
 import { customers, suppliers } from '#projections/people.ts'
@@ -167,17 +166,10 @@ export const RULES = {
   webhooks: OPEN,
 } satisfies Readonly<Record<string, Rule>>
 
-export type RuledTable = keyof typeof RULES
-
-/** Names of tables for statements: ``from ${t.sales} s``. */
-export const t = Object.fromEntries(Object.keys(RULES).map((name) => [name, markTable(name)])) as {
-  readonly [N in RuledTable]: string
-}
-
 /** @throws Error if the table has no rule */
 export function ruleOf(name: string): Rule {
   if (!Object.hasOwn(RULES, name)) throw new Error(`the table ${name} has no rule in queries/tables.ts`)
-  return RULES[name as RuledTable]
+  return RULES[name as keyof typeof RULES]
 }
 
 const shownAs = (type: string, sql: string): string => `${sql}::${type}`

@@ -1,6 +1,6 @@
 import { type CompanyObject, companysTimeSql, testCompany } from '#projections/companies.ts'
 import type { Reader } from './reader.ts'
-import { t } from './tables.ts'
+import { t } from './table-names.ts'
 
 interface TestCompanyRow {
   readonly doc: CompanyObject

@@ -4,7 +4,7 @@ import type { Refusal } from '#domain/refusal.ts'
 import type { UserObject } from '#projections/users.ts'
 import type { Reader } from './reader.ts'
 import { type FoundRecords, getBy, type Listing, listInOrder, ORDER_BY_ID, type Page, type Paging } from './records.ts'
-import { t } from './tables.ts'
+import { t } from './table-names.ts'
 
 /** Users as the panel shows them: {id, name, email, role, status, created_at, updated_at}, inactive ones included. */
 const userListing: Listing<object> = {

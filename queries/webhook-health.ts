@@ -1,7 +1,7 @@
 import { groupBy } from '#lib/group-by.ts'
 import type { Reader } from './reader.ts'
 import { type FoundRecords, localTime } from './records.ts'
-import { t } from './tables.ts'
+import { t } from './table-names.ts'
 
 /** A failed attempt. */
 interface FailedAttempt {

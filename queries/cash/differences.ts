@@ -3,7 +3,7 @@ import type { CashSessionState } from '#projections/cash-sessions.ts'
 import { type CashTakings, TAKINGS } from '#projections/cash-takings.ts'
 import { cashByWay } from '#projections/expected-cash.ts'
 import type { Reader } from '../reader.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 import { IS_LATE } from './sessions.ts'
 
 /** Differences up to this are not shown on the start page, in cents. */

@@ -1,7 +1,7 @@
 import type { CashMovement, CashMovementRow } from '#projections/cash-sessions.ts'
 import type { Reader } from '../reader.ts'
 import { moneySum } from '../sums.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 
 /** Rows of each kind on a page; a session has fewer. */
 export const MAX_SHOWN_OF_SESSION = 100

@@ -15,7 +15,7 @@ import {
   type Page,
   type Paging,
 } from '../records.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 
 /** SQL of the last change of a session with its sales, and whether any came after its closing. */
 const CHANGES = `cross join lateral (

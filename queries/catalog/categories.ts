@@ -15,7 +15,7 @@ import {
   type Page,
   type Paging,
 } from '../records.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 
 export interface CategoryFilters {
   /** Substring of the name. */

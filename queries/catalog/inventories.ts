@@ -17,7 +17,7 @@ import {
   type Paging,
 } from '../records.ts'
 import { moneySum } from '../sums.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 
 interface InventoryFilters {
   readonly status?: InventoryStatus | undefined

@@ -23,7 +23,7 @@ import {
   type Paging,
   wordsOf,
 } from '../records.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 
 export interface ItemFilters {
   /** Words in name, SKU, barcode or external id. */

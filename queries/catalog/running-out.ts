@@ -6,7 +6,7 @@ import { toText } from '#lib/bytes.ts'
 import type { ItemObject } from '#projections/catalog.ts'
 import type { Reader } from '../reader.ts'
 import type { ListPaging, Page } from '../records.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 import { type ItemQuery, listItems, searchItems } from './items.ts'
 
 /** Days of sales that tell how long a stock lasts: today and those before it. */

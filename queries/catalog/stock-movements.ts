@@ -2,7 +2,7 @@ import type { Refusal } from '#domain/refusal.ts'
 import { type MovementKind, type StockMovementRow, stockMovementObject } from '#projections/stock.ts'
 import type { Reader } from '../reader.ts'
 import { type Listing, type ListPaging, list, listInOrder, NEWEST_FIRST, type Page, type Paging } from '../records.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 
 export interface MovementFilters {
   readonly catalog_item_id?: number | undefined

@@ -1,5 +1,5 @@
 import type { Reader } from '../reader.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 
 /** Units by id of item; an item without one is absent. */
 export type UnitsOfItems = ReadonlyMap<number, string>

@@ -17,7 +17,7 @@ import {
   type Paging,
 } from '../records.ts'
 import { type Sum, sumColumn } from '../sums.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 import { findDeletedParties } from './open-balances.ts'
 
 interface Filters {

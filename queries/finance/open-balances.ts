@@ -2,7 +2,7 @@ import { searchKey } from '#domain/text.ts'
 import { IS_OPEN } from '#projections/finance.ts'
 import type { Reader, ReadScope } from '../reader.ts'
 import { moneySum } from '../sums.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 
 /** Receivables from customers, or payables to suppliers. */
 export type BalanceSide = 'receivables' | 'payables'

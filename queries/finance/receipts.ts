@@ -1,6 +1,6 @@
 import type { AccountObject, AccountPayment } from '#projections/finance.ts'
 import type { Reader } from '../reader.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 import type { BalanceSide } from './open-balances.ts'
 
 const PAYMENTS = { receivables: 'receivable_payments', payables: 'payable_payments' } as const

@@ -1,6 +1,6 @@
 import { returnsIn } from '../sales/reconciliation.ts'
 import { moneySum } from '../sums.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 
 /** Completed sales of one seller. */
 export interface SellerSales {

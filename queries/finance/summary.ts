@@ -3,7 +3,7 @@ import { invalid, type Refusal } from '#domain/refusal.ts'
 import type { Reader } from '../reader.ts'
 import { type Reconciliation, reconcile, returnsIn, type SumsOfKind, sumReturns } from '../sales/reconciliation.ts'
 import { moneySum, type Sum, sumColumn } from '../sums.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 import { type SellerSales, salesBySeller } from './sales-by-seller.ts'
 
 /** What is open by due date, overdue accounts among it, and payments by their day. */

@@ -1,5 +1,5 @@
 import type { Reader } from '../reader.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 
 /** What acquirers keep of the money of a period, in cents (FIG-910). */
 export interface AcquirerFees {

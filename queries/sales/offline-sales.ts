@@ -6,7 +6,7 @@ import type { ListOrder } from '../list-statement.ts'
 import type { Reader } from '../reader.ts'
 import { type Listing, listInOrder, localTime, type Page, type Paging } from '../records.ts'
 import { type Sum, sumColumn } from '../sums.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 import type { SaleUpload } from './sales.ts'
 
 /** A sale uploaded by a till. `recorded_at` is the time of the upload, on the company's clock. */

@@ -4,7 +4,7 @@ import type { ListOrder } from '../list-statement.ts'
 import type { Reader } from '../reader.ts'
 import { listInOrder, type Page, type Paging } from '../records.ts'
 import { moneySum } from '../sums.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 import { LAST_SOLD_FIRST, saleListing } from './sales.ts'
 
 /** Purchases of a customer without cancelled sales, less what was given back. */

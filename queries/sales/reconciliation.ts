@@ -1,7 +1,7 @@
 import { fromBigCents } from '#domain/money.ts'
 import { centsOf, waysOf } from '#projections/sale-payments.ts'
 import type { Sum } from '../sums.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 
 /**
  * How the sales of a period become its takings (PANEL-420): sold − cancelled − returned = net. A cancellation belongs

@@ -1,6 +1,6 @@
 import { type OfflineReturnRow, WAITING_DAYS } from '#projections/returns.ts'
 import type { Reader } from '../reader.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 
 /** A return of a till that a person has to decide about. */
 export type RefusedReturn = Pick<

@@ -17,7 +17,7 @@ import {
   type Paging,
 } from '../records.ts'
 import { moneySum, type Sum } from '../sums.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 
 interface Filters {
   readonly sale_id?: number | undefined

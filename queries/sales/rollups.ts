@@ -1,7 +1,7 @@
 import { sellerOf, unitsOf } from '#projections/sale-payments.ts'
 import { COARSE_ROLLUPS, spanOf } from '#projections/sales-rollups.ts'
 import type { Reader } from '../reader.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 import {
   reconcileSales,
   returnedCostsIn,

@@ -1,6 +1,6 @@
 import type { SaleObject } from '#projections/sales.ts'
 import type { Reader } from '../reader.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 
 /** The revisions of a sale's events. */
 interface SaleEvents {

@@ -3,7 +3,7 @@ import type { SaleObject } from '#projections/sales.ts'
 import { sumStatement } from '../list-statement.ts'
 import type { Reader } from '../reader.ts'
 import { moneySum } from '../sums.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 import { type Reconciliation, reconcile, returnedItemsIn, returnsIn, type SumsOfKind } from './reconciliation.ts'
 import { type LatestSaleFilters, MAX_SCANNED_SALES, toSaleConditions } from './sales.ts'
 

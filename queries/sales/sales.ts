@@ -17,7 +17,7 @@ import {
   type Page,
   type Paging,
 } from '../records.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 
 interface Period {
   readonly sold_from?: string

@@ -1,6 +1,6 @@
 import { type CreditMovementObject, creditMovementObject } from '#projections/store-credit.ts'
 import type { Reader } from '../reader.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 
 /** Store credit of a customer: the balance and its latest movements, newest first. */
 export interface CustomerCredit {

@@ -4,7 +4,7 @@ import { givenBackBy, statedRefunds, waysOf } from '#projections/sale-payments.t
 import { IS_CANCELLED } from '#projections/sales.ts'
 import type { Reader } from '../reader.ts'
 import { moneySum, type Sum } from '../sums.ts'
-import { t } from '../tables.ts'
+import { t } from '../table-names.ts'
 import {
   reconcileSales,
   returnsIn,

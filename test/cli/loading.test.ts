@@ -49,10 +49,10 @@ describe('modules loaded by the command line', () => {
     for (const name of Object.keys(COMMANDS) as Name[]) expect(await load(name)).to.have.property('run')
   })
 
-  it('for a list of records include neither commands nor writers', async () => {
+  it('for a list of records include neither events nor writers', async () => {
     const loaded = await loadedBy({ DATABASE_URL: database.url }, 'company', 'list')
     expect(loaded).to.include.members(['cli/lists', 'service/reader', 'pg'])
-    expect(loaded.filter((name) => /^(commands|ledger\/write|service\/core)(\/|$)/.test(name))).to.deep.equal([])
+    expect(loaded.filter((name) => /^(commands|events|ledger\/write|service\/core)(\/|$)/.test(name))).to.deep.equal([])
   })
 
   for (const words of [['--help'], ['ledger', '--help'], ['company', 'destroy'], ['key', 'revoke']])

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createReader, type presentSource, type SentStatement, type Sight, WHOLE } from '#queries/reader.ts'
-import { t } from '#queries/tables.ts'
+import { t } from '#queries/table-names.ts'
 
 /** Answers every statement with these rows, and records the statements. */
 function answering(rows: object[]) {

@@ -1,6 +1,6 @@
 import type { ClockCorrection } from '#projections/companies.ts'
 import type { Reader } from '#queries/reader.ts'
-import { t } from '#queries/tables.ts'
+import { t } from '#queries/table-names.ts'
 
 /** Events at which a ledger's time went back (LEDGER-20), oldest first. */
 export async function correctionsOf(reader: Reader): Promise<readonly ClockCorrection[]> {
