@@ -44,123 +44,249 @@ export const SWEEP_SECONDS: readonly number[] = [
 const PROVIDER_URL = 'https://api.mercadopago.com'
 export const SANDBOX_URL = 'http://127.0.0.1:4000'
 
-/** All settings with defaults; an empty value counts as absent. */
-const settings = z.object({
-  /** TCP port; 0 chooses a free one. */
-  PORT: integerSetting(0, 65_535).default(3000),
-  /** Address to listen on; all of IPv4 by default, which every container has. */
-  HOST: z.string().default('0.0.0.0'),
-  /**
-   * Certificate chain and key (PEM): with both, the service speaks HTTPS itself. Renewed files are loaded within a
-   * minute.
-   */
-  TLS_CERT_FILE: pemFile.optional(),
-  TLS_KEY_FILE: pemFile.optional(),
-  /** Roles of this process: serve the interfaces, maintain read model and database, send what is due. */
-  ROLES: roles.default([...PROCESS_ROLES]),
-  /** Seconds during which a stopping api process still accepts requests, so that its load balancer can switch. */
-  STOP_DELAY_SECONDS: decimalSetting(0, 300).default(1),
-  /** Token of /metrics; without one /metrics answers this machine and private networks only. */
-  METRICS_TOKEN: z
-    .string()
-    .regex(/^[!-~]{16,200}$/)
-    .describe('16 to 200 visible ASCII characters')
-    .optional(),
-  /** Folder of the embedded Postgres and of demo.json. */
-  DATA_DIR: z.string().default('./data'),
-  /** An external Postgres instead of the embedded one. */
-  DATABASE_URL: databaseUrl.optional(),
-  /** The same database as its owner, who migrates it; needed if the service's role may only append to ledgers. */
-  DATABASE_OWNER_URL: databaseUrl.optional(),
-  /** Read replicas of that database. */
-  READ_URLS: readUrls.optional(),
-  /** Largest lag in ms of a replica that is read from. */
-  READ_MAX_LAG_MS: integerSetting(1, 3_600_000).default(5_000),
-  /** Accepts a Postgres that may lose commits when its machine crashes. */
-  ALLOW_UNDURABLE_POSTGRES: flag.default(false),
-  /** EventStoreDB (or KurrentDB) for the ledgers, instead of the read model's Postgres. */
-  EVENTSTORE_URL: eventStoreUrl.optional(),
-  /** Creates demonstration companies at the start; by default only with the embedded Postgres. */
-  SEED_DEMO: flag.optional(),
-  /** Requests per minute, summed over a company's keys; the same per address without a key. */
-  QUOTA_PER_MINUTE: integerSetting(1, 1_000_000).default(120),
-  /** Requests per calendar day of the company, summed over its keys. */
-  QUOTA_PER_DAY: integerSetting(1, 1_000_000_000).default(50_000),
-  /** Body bytes per calendar day of the company, summed over its keys and tills. */
-  QUOTA_BYTES_PER_DAY: integerSetting(1_048_576, 1_000_000_000_000_000).default(1_073_741_824),
-  /** Memory for cached list pages, in MiB; 0 disables the cache. */
-  PAGE_CACHE_MIB: integerSetting(0, 65_536).default(16),
-  /** Time limit of an as-of answer and of its wait, in seconds. */
-  AS_OF_SECONDS: decimalSetting(0.1, 600).default(10),
-  /** Requests per minute and till token. */
-  SYNC_QUOTA_PER_MINUTE: integerSetting(1, 1_000_000).default(600),
-  /** Requests to the panel per minute: of a session, of a user, of all users of a company. */
-  PANEL_QUOTA_PER_SESSION: integerSetting(1, 1_000_000).default(PANEL_LIMITS.ofSession),
-  PANEL_QUOTA_PER_USER: integerSetting(1, 1_000_000).default(PANEL_LIMITS.ofUser),
-  PANEL_QUOTA_PER_COMPANY: integerSetting(1, 1_000_000).default(PANEL_LIMITS.ofCompany),
-  /** Days until a till token expires; by default only logout ends it. */
-  SYNC_TOKEN_DAYS: integerSetting(1, 3_650).optional(),
-  /** Public base URL; by default this machine and PORT. */
-  PUBLIC_URL: originSetting.optional(),
-  /** Proxies whose X-Forwarded-* headers are trusted; none by default. */
-  TRUST_PROXY: trustedProxies.default(false),
-  /** Allows webhooks to http, private and loopback addresses; by default only with the embedded Postgres. */
-  WEBHOOK_ALLOW_PRIVATE: flag.optional(),
-  /** Retry schedule of deliveries: seconds before each retry. */
-  WEBHOOK_RETRY_SECONDS: secondsList.default([60, 300, 1_800, 7_200, 21_600]),
-  /** Hours without any answer after which an endpoint is switched off. */
-  WEBHOOK_SWITCH_OFF_HOURS: decimalSetting(0.0001, 8_760).default(24),
-  /** Mail server with credentials; without it notifications are logged and shown in the panel only. */
-  SMTP_URL: smtpUrl.optional(),
-  /** Sender of e-mails; by default an address at the host of PUBLIC_URL. */
-  SMTP_FROM: z.string().optional(),
-  /** Who is told of what needs an operator, such as attestors that fail for a day; needs SMTP_URL. */
-  OPERATOR_EMAIL: z.email().max(254).optional(),
-  /** Base URL of the payment provider's API; the sandbox's by default if demonstration companies are created. */
-  PAYMENT_PROVIDER_URL: webAddressSetting.optional(),
-  /** Base URL of the provider for stores of test companies; PAYMENT_PROVIDER_URL by default. */
-  PAYMENT_SANDBOX_URL: webAddressSetting.optional(),
-  /** Credentials of the service's application at the provider: owners connect their stores with them. */
-  PAYMENT_CLIENT_ID: visibleText(200).optional(),
-  PAYMENT_CLIENT_SECRET: visibleText(500).optional(),
-  /** Commission in percent of stores that owners open; the command line sets it per store. */
-  STORE_COMMISSION_PERCENT: percentageSetting.default('5.00'),
-  /** Master key that seals all secrets in the database; by default in DATA_DIR, created on the first start. */
-  MASTER_KEY: masterKey.optional(),
-  /** Former master keys that still open values during a rotation. */
-  MASTER_KEY_FORMER: masterKeys.optional(),
-  /** Private key of checkpoints, as PEM; created on first use, by default in DATA_DIR. */
-  SEAL_KEY_FILE: z.string().optional(),
-  /** Years after authorization during which a fiscal document keeps the person it names. */
-  RETENTION_YEARS: integerSetting(0, 100).default(5),
-  /** Interval of checkpoints in hours, written to DATA_DIR; by default only on request. */
-  SEAL_EVERY_HOURS: decimalSetting(0.001, 168).optional(),
-  /** Witnesses that cosign checkpoints of the installation log, each with its public key. */
-  WITNESS_URLS: witnesses.optional(),
-  /** Time-stamp authority (RFC 3161) for these checkpoints. */
-  SEAL_TSA_URL: attestorUrl.optional(),
-  /** Trusted root certificates (PEM) of the authority; without it any valid signature is accepted. */
-  SEAL_TSA_CA_FILE: z.string().optional(),
-  /** URL of a remote folder to which each of these checkpoints is `PUT` once with `If-None-Match: *`. */
-  SEAL_PUSH_URL: attestorUrl.optional(),
-  /** Its bearer token. */
-  SEAL_PUSH_TOKEN: visibleText(4096).optional(),
-  /** Local folder in which each of these checkpoints becomes a file. */
-  SEAL_PUSH_FOLDER: z
-    .string()
-    .transform((path) => resolve(path))
-    .optional(),
-  /** Seconds after a payment attempt at which the provider is polled, regardless of notifications. */
-  PAYMENT_SWEEP_SECONDS: ascendingSeconds.default([...SWEEP_SECONDS]),
-  /** Lowest logged level. */
-  LOG_LEVEL: z
-    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
-    .describe('fatal, error, warn, info, debug, trace or silent')
-    .default('info'),
-})
+interface SettingNotes {
+  /** Meaning, with its unit. */
+  readonly about: string
+  /** Default that the code derives from other settings. */
+  readonly derived?: string
+}
 
-/** Names of all settings; the settings page of the docs has a row for each. */
+const NOTES = z.registry<SettingNotes>()
+
+const setting = <S extends z.ZodType>(about: string, schema: S, derived?: string): S => {
+  NOTES.add(schema, { about, ...(derived && { derived }) })
+  return schema
+}
+
+const PROCESS = {
+  PORT: setting('TCP port to listen on; 0 takes a free one', integerSetting(0, 65_535).default(3000)),
+  HOST: setting('address of this machine to listen on', z.string().default('0.0.0.0')),
+  TLS_CERT_FILE: setting(
+    'certificate chain; with TLS_KEY_FILE the service speaks HTTPS. Renewed files are loaded within a minute',
+    pemFile.optional(),
+  ),
+  TLS_KEY_FILE: setting('private key of the certificate', pemFile.optional()),
+  PUBLIC_URL: setting('where clients reach the service', originSetting.optional(), 'http://127.0.0.1:PORT'),
+  TRUST_PROXY: setting('proxies whose X-Forwarded-* headers are trusted', trustedProxies.default(false)),
+  ROLES: setting(
+    'what this process does: serve requests, maintain tables, send webhooks and e-mails',
+    roles.default([...PROCESS_ROLES]),
+  ),
+  STOP_DELAY_SECONDS: setting(
+    'seconds that a stopping api process still accepts requests, so that its load balancer can switch',
+    decimalSetting(0, 300).default(1),
+  ),
+  METRICS_TOKEN: setting(
+    'bearer token of /metrics; without it /metrics answers this machine and private networks only',
+    z
+      .string()
+      .regex(/^[!-~]{16,200}$/)
+      .describe('16 to 200 visible ASCII characters')
+      .optional(),
+  ),
+  LOG_LEVEL: setting(
+    'least severe level to log, as JSON Lines on standard output',
+    z
+      .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
+      .describe('fatal, error, warn, info, debug, trace or silent')
+      .default('info'),
+  ),
+  DATA_DIR: setting(
+    'folder of the embedded Postgres, demo.json, master.key and checkpoints',
+    z.string().default('./data'),
+  ),
+  SEED_DEMO: setting(
+    'creates demonstration companies, once in the life of a database',
+    flag.optional(),
+    'true without DATABASE_URL',
+  ),
+}
+
+const DATABASES = {
+  DATABASE_URL: setting('your own Postgres, 15 or newer, instead of the embedded one', databaseUrl.optional()),
+  DATABASE_OWNER_URL: setting(
+    'the same database as its owner, who migrates it; needed if the role of the service may only append to ledgers',
+    databaseUrl.optional(),
+  ),
+  READ_URLS: setting('read replicas of DATABASE_URL', readUrls.optional()),
+  READ_MAX_LAG_MS: setting(
+    'milliseconds; a replica that is further behind is not used',
+    integerSetting(1, 3_600_000).default(5_000),
+  ),
+  ALLOW_UNDURABLE_POSTGRES: setting(
+    'accepts a Postgres with fsync or full_page_writes off, which may lose commits in a crash',
+    flag.default(false),
+  ),
+  EVENTSTORE_URL: setting('EventStoreDB or KurrentDB for the ledgers, instead of Postgres', eventStoreUrl.optional()),
+}
+
+const LIMITS = {
+  QUOTA_PER_MINUTE: setting(
+    'requests per minute of all keys of a company together, and of an address without a key',
+    integerSetting(1, 1_000_000).default(120),
+  ),
+  QUOTA_PER_DAY: setting(
+    'requests per calendar day of the company, all keys together',
+    integerSetting(1, 1_000_000_000).default(50_000),
+  ),
+  QUOTA_BYTES_PER_DAY: setting(
+    'bytes of bodies per calendar day of the company, all keys and tills together',
+    integerSetting(1_048_576, 1_000_000_000_000_000).default(1_073_741_824),
+  ),
+  PAGE_CACHE_MIB: setting(
+    'MiB of memory of an api process for pages of lists; 0 keeps none',
+    integerSetting(0, 65_536).default(16),
+  ),
+  AS_OF_SECONDS: setting(
+    'seconds; longest duration of an answer about the past, waiting included',
+    decimalSetting(0.1, 600).default(10),
+  ),
+  SYNC_QUOTA_PER_MINUTE: setting('requests per minute and till token', integerSetting(1, 1_000_000).default(600)),
+  PANEL_QUOTA_PER_SESSION: setting(
+    'requests to the panel per minute and session; live streams and static files do not count',
+    integerSetting(1, 1_000_000).default(PANEL_LIMITS.ofSession),
+  ),
+  PANEL_QUOTA_PER_USER: setting(
+    'the same per user, over all sessions',
+    integerSetting(1, 1_000_000).default(PANEL_LIMITS.ofUser),
+  ),
+  PANEL_QUOTA_PER_COMPANY: setting(
+    'the same per company, over all users',
+    integerSetting(1, 1_000_000).default(PANEL_LIMITS.ofCompany),
+  ),
+  SYNC_TOKEN_DAYS: setting(
+    'days until a till token expires; without it a token lasts until logout',
+    integerSetting(1, 3_650).optional(),
+  ),
+  RETENTION_YEARS: setting(
+    'years after its authorization that a fiscal document needs its customer, who is not erased before',
+    integerSetting(0, 100).default(5),
+  ),
+}
+
+const DELIVERIES = {
+  WEBHOOK_ALLOW_PRIVATE: setting(
+    'allows webhooks to http, private and loopback addresses',
+    flag.optional(),
+    'true without DATABASE_URL',
+  ),
+  WEBHOOK_RETRY_SECONDS: setting(
+    'seconds before each retry of a delivery',
+    secondsList.default([60, 300, 1_800, 7_200, 21_600]),
+  ),
+  WEBHOOK_SWITCH_OFF_HOURS: setting(
+    'hours without any answer until an endpoint is switched off',
+    decimalSetting(0.0001, 8_760).default(24),
+  ),
+  SMTP_URL: setting(
+    'mail server; without it notifications are logged and shown in the panel, and password links cannot be requested',
+    smtpUrl.optional(),
+  ),
+  SMTP_FROM: setting('sender of e-mails', z.string().optional(), 'Tillbook <nao-responda@host of PUBLIC_URL>'),
+  OPERATOR_EMAIL: setting(
+    'gets one e-mail for each attestor that fails for a day; needs SMTP_URL',
+    z.email().max(254).describe('an e-mail address').optional(),
+  ),
+}
+
+const PAYMENTS = {
+  PAYMENT_PROVIDER_URL: setting(
+    'API of the payment provider',
+    webAddressSetting.optional(),
+    `${PROVIDER_URL}; with demonstration companies the sandbox, ${SANDBOX_URL}`,
+  ),
+  PAYMENT_SANDBOX_URL: setting(
+    'API of the provider for test companies; without it PAYMENT_PROVIDER_URL',
+    webAddressSetting.optional(),
+  ),
+  PAYMENT_CLIENT_ID: setting(
+    'id of the application at the provider, by which owners connect their stores',
+    visibleText(200).optional(),
+  ),
+  PAYMENT_CLIENT_SECRET: setting('secret of that application', visibleText(500).optional()),
+  STORE_COMMISSION_PERCENT: setting(
+    'commission of stores that owners open in the panel; `tillbook store update` sets it per store',
+    percentageSetting.default('5.00'),
+  ),
+  PAYMENT_SWEEP_SECONDS: setting(
+    'seconds after a payment attempt at which the provider is polled, regardless of notifications',
+    ascendingSeconds.default([...SWEEP_SECONDS]),
+  ),
+}
+
+const KEYS = {
+  MASTER_KEY: setting(
+    'encrypts all secrets in the database; the same for all processes. Without it, master.key in DATA_DIR',
+    masterKey.optional(),
+  ),
+  MASTER_KEY_FORMER: setting('former master keys that still decrypt during a rotation', masterKeys.optional()),
+  SEAL_KEY_FILE: setting(
+    'private key of checkpoints, PEM; created on first use; the same for all processes',
+    z.string().optional(),
+    'seal-key.pem in DATA_DIR',
+  ),
+  SEAL_EVERY_HOURS: setting(
+    'hours between checkpoints, written to DATA_DIR; without it only on request',
+    decimalSetting(0.001, 168).optional(),
+  ),
+  WITNESS_URLS: setting('witnesses that cosign checkpoints of the installation log', witnesses.optional()),
+  SEAL_TSA_URL: setting('time-stamp authority (RFC 3161) for these checkpoints', attestorUrl.optional()),
+  SEAL_TSA_CA_FILE: setting(
+    'trusted root certificates of the authority, PEM; without it any valid signature is accepted',
+    z.string().optional(),
+  ),
+  SEAL_PUSH_URL: setting(
+    'remote folder to which each checkpoint is `PUT` once with `If-None-Match: *`',
+    attestorUrl.optional(),
+  ),
+  SEAL_PUSH_TOKEN: setting('bearer token of SEAL_PUSH_URL', visibleText(4096).optional()),
+  SEAL_PUSH_FOLDER: setting(
+    'local folder in which each checkpoint becomes a file',
+    z
+      .string()
+      .transform((path) => resolve(path))
+      .optional(),
+  ),
+}
+
+const SECTIONS = {
+  Process: PROCESS,
+  Databases: DATABASES,
+  Limits: LIMITS,
+  'Webhooks and e-mail': DELIVERIES,
+  Payments: PAYMENTS,
+  'Keys and proofs': KEYS,
+}
+
+/** All settings with defaults; an empty value counts as absent. */
+const settings = z.object({ ...PROCESS, ...DATABASES, ...LIMITS, ...DELIVERIES, ...PAYMENTS, ...KEYS })
+
+/** Names of all settings. */
 export const SETTING_NAMES: readonly string[] = Object.keys(settings.shape)
+
+/** A setting for operators: its default, format and meaning. */
+export interface DocumentedSetting {
+  readonly name: string
+  readonly default: string | undefined
+  readonly format: string
+  readonly about: string
+}
+
+/** All settings by section. */
+export const documentedSettings = (): [section: string, settings: DocumentedSetting[]][] =>
+  Object.entries(SECTIONS).map(([section, shape]) => [
+    section,
+    Object.entries<z.ZodType>(shape).map(([name, schema]) => {
+      const { about = '', derived } = NOTES.get(schema) ?? {}
+      const { data } = schema.safeParse(undefined)
+      return {
+        name,
+        default: derived ?? (data === undefined ? undefined : `${data}`),
+        format: expectation(name),
+        about,
+      }
+    }),
+  ])
 
 /** All settings with their values. */
 export interface Config

@@ -11,7 +11,22 @@ import { saleEvents } from './sales.ts'
 import { storeEvents } from './stores.ts'
 import { webhookEvents } from './webhooks.ts'
 
-/** All event types of a ledger. */
+/** All event types of a ledger, by the page of `/docs/eventos` that shows them. */
+export const EVENT_AREAS = {
+  empresa: companyEvents,
+  clientes: customerEvents,
+  fornecedores: supplierEvents,
+  catalogo: catalogEvents,
+  inventarios: inventoryEvents,
+  vendas: saleEvents,
+  caixas: cashEvents,
+  contas: accountEvents,
+  webhooks: webhookEvents,
+  lojas: storeEvents,
+  pedidos: orderEvents,
+  privacidade: privacyEvents,
+} as const
+
 export const EVENT_TYPES = {
   ...companyEvents,
   ...customerEvents,

@@ -3,11 +3,14 @@ import express, { type Request, type RequestHandler, type Router } from 'express
 import type { AddressLimit } from '#access/minute-limit.ts'
 import { apiV1, V1_ROUTES } from '#api/api-v1.ts'
 import { contractOf } from '#api/contract/document.ts'
+import { eventReference } from '#api/docs/event-reference.ts'
+import type { ReferencePage } from '#api/docs/guide-pages.tsx'
 import { serveDocs, serveHome } from '#api/docs/serve.ts'
 import type { PublishedContract } from '#api/docs/site.ts'
 import { serveProofKeys } from '#api/proof-keys.ts'
 import { serveVerifier } from '#api/verifier-file.ts'
 import { CHECKOUT } from '#domain/payment-link.ts'
+import { EVENT_AREAS } from '#events/catalogue.ts'
 import { serveFavicons } from '#http/favicon.ts'
 import { type ObservedRequest, observe, requestId, traced } from '#http/middleware/observe.ts'
 import { type AnswerProblem, answerProblem, type LogError, problemHandler } from '#http/middleware/problem-handler.ts'
@@ -21,6 +24,7 @@ import { RECEIPT_PAGE } from '#integrity/proofs/receipt.ts'
 import { answerPanelFailure as answerVisitor } from '#panel/answer.tsx'
 import { PANEL } from '#panel/link.ts'
 import { panel } from '#panel/panel.ts'
+import { PANEL_ROUTES } from '#panel/routes.ts'
 import { notificationReceiver } from '#payment-notifications/receiver.ts'
 import { answerCheckoutFailure as answerBuyer } from '#public-pages/checkout/answer.tsx'
 import { checkout } from '#public-pages/checkout/checkout.ts'
@@ -30,6 +34,8 @@ import { type MetricsOptions, serveMetrics } from '#service/metrics/serve.ts'
 import type { Services } from '#services.ts'
 import { answerSyncProblem as answerTill } from '#till-sync/answer.ts'
 import { syncRouter } from '#till-sync/router.ts'
+import { permissionReference } from './contracts/permission-reference.ts'
+import { settingsReference } from './contracts/settings-reference.ts'
 import { serveTillContract, tillContractOf } from './contracts/till-contract.ts'
 import { type CheckHealth, probes } from './health.ts'
 
@@ -126,6 +132,13 @@ export const publishedContracts = (publicUrl: string): PublishedContract[] => [
   { contract: tillContractOf(publicUrl), path: '/api/openapi.json', credential: 'TOKEN' },
 ]
 
+/** The references that /docs shows. */
+export const publishedReferences = (): ReferencePage[] => [
+  ...eventReference(EVENT_AREAS),
+  ...permissionReference(PANEL_ROUTES),
+  settingsReference(),
+]
+
 /** Router of all interfaces for clients. */
 export function interfaceRouter(services: Services): Router {
   const router = express.Router()
@@ -137,7 +150,7 @@ export function interfaceRouter(services: Services): Router {
   router.all('/', serveHome({ panel: PANEL, receipts: RECEIPT_PAGE }, services))
   router.use(
     '/docs',
-    serveDocs(() => publishedContracts(services.publicUrl), services),
+    serveDocs({ contracts: () => publishedContracts(services.publicUrl), references: publishedReferences() }, services),
   )
   router.all('/proof/keys', serveProofKeys(services))
   router.all('/tillbook-verify.mjs', serveVerifier(services))

@@ -15,7 +15,14 @@ describeInBrowser('API documentation in a browser', () => {
   const panel = usePanel()
 
   it('fits both widths, and requests nothing from other hosts [HTTP-14]', async () => {
-    for (const path of ['/', '/docs', '/docs/recursos/vendas', '/docs/guias/pos-sync']) {
+    for (const path of [
+      '/',
+      '/docs',
+      '/docs/recursos/vendas',
+      '/docs/guias/pos-sync',
+      '/docs/eventos/vendas',
+      '/docs/settings',
+    ]) {
       const page = await panel.open(path)
       await page.locator('h1').waitFor()
       await atBothWidths(page, () => expectNoSidewaysScrolling(page))
@@ -40,7 +47,7 @@ describeInBrowser('API documentation of a resource in a browser', () => {
   const published = () => [{ contract: contractOf(routes), path: '/api/v1/openapi.json', credential: 'KEY' } as const]
   const addresses = createAddressLimit({ perMinute: 1_000 })
   const options = { addresses, compress: createCompress(), publicUrl: 'http://localhost:3000' }
-  const app = express().use('/docs', serveDocs(published, options))
+  const app = express().use('/docs', serveDocs({ contracts: published, references: [] }, options))
   const browser = useBrowser(useApp(app))
 
   it('is accessible on a phone and on a desktop', async () => {

@@ -1,15 +1,17 @@
 import { expect } from 'chai'
 import * as z from 'zod'
-import { EVENT_TYPES } from '#events/catalogue.ts'
+import { eventReference, eventsOfArea, shapesOfEvents } from '#api/docs/event-reference.ts'
+import { EVENT_AREAS, EVENT_TYPES } from '#events/catalogue.ts'
 import { eventType, kindsOf, money, newVersion, personal, quantity, text } from '#events/define.ts'
-import { eventCatalogue } from '../../tools/event-catalogue.ts'
 
 describe('event catalogue', () => {
   it('lists every type with its version and subject', () => {
-    const catalogue = eventCatalogue(EVENT_TYPES)
+    const catalogue = eventReference(EVENT_AREAS)
+      .map(({ text }) => text())
+      .join('\n')
     for (const [name, type] of Object.entries(EVENT_TYPES)) {
       const subjects = kindsOf(type).map((kind) => `\`${kind}/{id}\``)
-      expect(catalogue).to.include(`## ${name}\n\nVersion ${type.version}, subject ${subjects.join(', ')}.`)
+      expect(catalogue).to.include(`## ${name}\n\nVersão ${type.version}, de ${subjects.join(', ')}.`)
     }
   })
 
@@ -21,20 +23,20 @@ describe('event catalogue', () => {
       parts: z.array(z.strictObject({ kind: z.enum(['a', 'b']), quantity })),
       changes: z.strictObject({ name: personal(text, 'contact', { kind: 'customer', id: 'id' }) }).partial(),
     })
-    const rows = eventCatalogue({ Moved })
+    const rows = eventsOfArea('x', { Moved })
       .split('\n')
       .filter((line) => line.startsWith('| `'))
     expect(rows).to.deep.equal([
-      '| `id` | integer |  |',
-      '| `note` | text or null |  |',
-      '| `price` | decimal text, 2 places |  |',
-      '| `who` | object or null | **personal** (identity) |',
-      '| `who.name` | text | **personal** (identity) |',
-      '| `parts` | list of object |  |',
-      '| `parts[].kind` | one of `a`, `b` |  |',
-      '| `parts[].quantity` | signed decimal text, 3 places |  |',
-      '| `changes` | object |  |',
-      '| `changes.name` | text or null | optional, **personal** (contact of `customer/{id}`) |',
+      '| `id` | inteiro |  |',
+      '| `note` | texto ou nulo |  |',
+      '| `price` | decimal em texto, 2 casas |  |',
+      '| `who` | objeto ou nulo | **pessoal** (identity) |',
+      '| `who.name` | texto | **pessoal** (identity) |',
+      '| `parts` | lista de objeto |  |',
+      '| `parts[].kind` | um de `a`, `b` |  |',
+      '| `parts[].quantity` | decimal em texto com sinal, 3 casas |  |',
+      '| `changes` | objeto |  |',
+      '| `changes.name` | texto ou nulo | opcional, **pessoal** (contact de `customer/{id}`) |',
     ])
   })
 
@@ -42,21 +44,33 @@ describe('event catalogue', () => {
     const first = eventType('thing', { note: text })
     const second = newVersion(first, { notes: z.array(text) }, ({ id, note }) => ({ id, notes: [note] }))
     const Noted = newVersion(second, { notes: z.array(text), price: money }, (data) => ({ ...data, price: '0.00' }))
-    const lines = eventCatalogue({ Noted }).split('\n')
-    expect(lines.filter((line) => /^(#|Version|No longer|\| `)/.test(line)).slice(1)).to.deep.equal([
+    const lines = eventsOfArea('x', { Noted }).split('\n')
+    expect(lines.filter((line) => /^(#|Versão|Não é mais|\| `)/.test(line)).slice(1)).to.deep.equal([
       '## Noted',
-      'Version 3, subject `thing/{id}`.',
-      '| `id` | integer |  |',
-      '| `notes` | list of text |  |',
-      '| `price` | decimal text, 2 places |  |',
-      '### Noted, version 2',
-      'No longer written.',
-      '| `id` | integer |  |',
-      '| `notes` | list of text |  |',
-      '### Noted, version 1',
-      'No longer written.',
-      '| `id` | integer |  |',
-      '| `note` | text |  |',
+      'Versão 3, de `thing/{id}`.',
+      '| `id` | inteiro |  |',
+      '| `notes` | lista de texto |  |',
+      '| `price` | decimal em texto, 2 casas |  |',
+      '### Noted, versão 2',
+      'Não é mais gravada.',
+      '| `id` | inteiro |  |',
+      '| `notes` | lista de texto |  |',
+      '### Noted, versão 1',
+      'Não é mais gravada.',
+      '| `id` | inteiro |  |',
+      '| `note` | texto |  |',
     ])
+  })
+
+  it('gives each version of an event a line that changes with its shape', () => {
+    const first = eventType('thing', { note: text })
+    const Noted = newVersion(first, { note: text.nullable() }, (data) => data)
+    const lines = shapesOfEvents({ Noted })
+    expect(lines.map((line) => line.replace(/ [0-9a-f]{12}$/, ''))).to.deep.equal([
+      'event Noted 1 thing',
+      'event Noted 2 thing',
+    ])
+    expect(lines[0]?.split(' ').at(-1)).to.not.equal(lines[1]?.split(' ').at(-1))
+    expect(Object.keys(EVENT_TYPES)).to.deep.equal(Object.values(EVENT_AREAS).flatMap((types) => Object.keys(types)))
   })
 })

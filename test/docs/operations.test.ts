@@ -2,7 +2,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { parse } from 'yaml'
-import { readConfig, SETTING_NAMES } from '#config/config.ts'
+import { documentedSettings, readConfig, SETTING_NAMES } from '#config/config.ts'
+import { settingsReference } from '#service/contracts/settings-reference.ts'
 import { createMetrics } from '#service/metrics/metrics.ts'
 import type { Json } from '../support/api.ts'
 import { SOURCES } from '../support/program.ts'
@@ -10,39 +11,18 @@ import { SOURCES } from '../support/program.ts'
 const fileAt = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8')
 const yamlAt = async (path: string): Promise<Json> => parse(await fileAt(path))
 
-/** Cells of the table rows that begin with a name in backticks. */
-const rowsOf = (text: string) =>
-  text
-    .split('\n')
-    .filter((line) => line.startsWith('| `'))
-    .map((line) =>
-      line
-        .slice(1, -1)
-        .split('|')
-        .map((cell) => cell.trim()),
-    )
-
 describe('docs/operations', () => {
-  /** Defaults that depend on other settings, or are paths. */
-  const DERIVED = [
-    'DATA_DIR',
-    'SEED_DEMO',
-    'PUBLIC_URL',
-    'WEBHOOK_ALLOW_PRIVATE',
-    'SMTP_FROM',
-    'SEAL_KEY_FILE',
-    'PAYMENT_PROVIDER_URL',
-  ]
-
-  it('lists every setting with its default, unit and meaning [OPS-2]', async () => {
-    const rows = rowsOf(await fileAt('docs/operations/settings.md'))
-    expect(rows.map(([name]) => name)).to.have.members(SETTING_NAMES.map((name) => `\`${name}\``))
-    const defaults = readConfig({}) as unknown as Record<string, unknown>
-    for (const [name = '', shown, unit, meaning] of rows) {
-      const value = defaults[name.slice(1, -1)]
-      if (!DERIVED.includes(name.slice(1, -1))) expect(shown, name).to.equal(value === undefined ? '–' : `\`${value}\``)
-      expect([shown, unit, meaning], name).not.to.include('')
+  it('shows every setting with its default, format and meaning [OPS-2]', () => {
+    const settings = documentedSettings().flatMap(([, listed]) => listed)
+    expect(settings.map(({ name }) => name)).to.deep.equal(SETTING_NAMES)
+    const page = settingsReference().text()
+    for (const { name, format, about } of settings) {
+      expect([format, about], name).to.not.include('')
+      expect(format, name).to.not.equal(about)
+      expect(page).to.include(`| \`${name}\` |`).and.include(about)
     }
+    expect(page).to.include('| `PORT` | `3000` |').and.include('| `SEED_DEMO` | `true without DATABASE_URL` |')
+    expect(page).to.include('| `WEBHOOK_RETRY_SECONDS` | `60,300,1800,7200,21600` |').and.include('| `SMTP_URL` | – |')
   })
 
   it('explains every metric of the service [OPS-20]', async () => {

@@ -7,7 +7,7 @@ import { createElement } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { ERROR_COMPONENTS } from '#api/contract/errors.ts'
 import { isEnvelope } from '#api/contract/generators.ts'
-import { guidePage, guidesPage } from '#api/docs/guide-pages.tsx'
+import { guidePage, guidesPage, referencePage } from '#api/docs/guide-pages.tsx'
 import { guidesIn } from '#api/docs/guides.ts'
 import { Markdown } from '#api/docs/markdown.tsx'
 import { docsPage } from '#api/docs/page.tsx'
@@ -17,7 +17,7 @@ import { TRIAL, VERIFY } from '#api/docs/verify-webhook.ts'
 import { webhooksPage } from '#api/docs/webhooks.tsx'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { PROBLEM_CODES } from '#http/problems.ts'
-import { publishedContracts } from '#service/app.ts'
+import { publishedContracts, publishedReferences } from '#service/app.ts'
 import { PUBLIC_URL, startApi } from '../support/api.ts'
 import { documentedCodes, operations } from '../support/contract.ts'
 import { openWorkplace } from '../support/guide.ts'
@@ -40,6 +40,7 @@ const PAGES: Readonly<Record<string, string>> = {
       ...guidesIn(language).map((name) => [`${folder}/${name}`, guidePage(name, language)]),
     ]),
   ),
+  ...Object.fromEntries(publishedReferences().map((reference) => [reference.path, referencePage(reference)])),
 }
 /** Pages about the contracts. */
 const REFERENCE = Object.entries(PAGES).filter(([path]) => !/\/(guias|guides)/.test(path))

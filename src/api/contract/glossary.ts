@@ -704,7 +704,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'EventNotice.body': 'O corpo da entrega, byte por byte.',
   previous_hash: 'O `hash` do evento anterior; 64 zeros no primeiro.',
   hash: 'SHA-256, em hexadecimal, do JSON canônico (RFC 8785) do evento inteiro sem este campo.',
-  'LedgerEvent.data': 'O que aconteceu, conforme o tipo (docs/events.md).',
+  'LedgerEvent.data': 'O que aconteceu, conforme o tipo (`/docs/eventos`).',
   valid: 'Se tudo o que foi conferido está íntegro.',
   checked: 'Quantos eventos estão íntegros.',
   'LedgerVerification.revision': 'Revisão do último evento íntegro; -1 se não há nenhum.',

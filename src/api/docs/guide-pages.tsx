@@ -26,18 +26,40 @@ export function guidePage(name: string, language: GuideLanguage): string {
         )}
       </>
     ),
-    menu: (
-      <nav aria-label={title}>
-        <ul>
-          {headingsOf(text).map(({ text: heading, anchor }) => (
-            <li key={anchor}>
-              <a href={`#${anchor}`}>{heading.replaceAll('`', '')}</a>
-            </li>
-          ))}
-        </ul>
-      </nav>
-    ),
+    menu: <HeadingMenu title={title} text={text} />,
     body: <GuideMarkdown text={text} linkTo={linkTarget(language)} />,
+  })
+}
+
+const HeadingMenu = ({ title, text }: { readonly title: string; readonly text: string }) => (
+  <nav aria-label={title}>
+    <ul>
+      {headingsOf(text).map(({ text: heading, anchor }) => (
+        <li key={anchor}>
+          <a href={`#${anchor}`}>{heading.replaceAll('`', '')}</a>
+        </li>
+      ))}
+    </ul>
+  </nav>
+)
+
+/** A page of reference, as Markdown that the code gives. */
+export interface ReferencePage {
+  readonly path: string
+  readonly lang: GuideLanguage
+  readonly text: () => string
+}
+
+/** Page of a reference; its links are addresses of the service. */
+export function referencePage({ lang, text }: ReferencePage): string {
+  const markdown = text()
+  const [, title = ''] = /^# (.+)$/m.exec(markdown) ?? []
+  return frame({
+    title,
+    lang,
+    about: <DocsLinks />,
+    menu: <HeadingMenu title={title} text={markdown} />,
+    body: <GuideMarkdown text={markdown} linkTo={(target) => target} />,
   })
 }
 

@@ -101,6 +101,15 @@ const GuideList = () => (
       <li>
         <a href="/docs/webhooks">Eventos de webhooks</a>: cada evento como é enviado
       </li>
+      <li>
+        <a href="/docs/eventos">Eventos do registro</a>: os campos de cada evento, com os pessoais marcados
+      </li>
+      <li>
+        <a href="/docs/permissoes">Perfis de acesso</a>: o que cada perfil pode e vê
+      </li>
+      <li lang="en">
+        <a href="/docs/settings">Settings</a>: environment variables of the service
+      </li>
     </ul>
   </section>
 )

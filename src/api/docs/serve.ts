@@ -3,7 +3,7 @@ import type { AddressLimit } from '#access/minute-limit.ts'
 import type { Compress } from '#http/compression.ts'
 import { limitUnauthenticatedBy, publicDocument } from '#http/middleware/unauthenticated-clients.ts'
 import { createFixedAnswer } from '#http/representation.ts'
-import { guidePage, guidesPage } from './guide-pages.tsx'
+import { guidePage, guidesPage, type ReferencePage, referencePage } from './guide-pages.tsx'
 import { guidesIn } from './guides.ts'
 import { homePage } from './home.tsx'
 import { docsPage } from './page.tsx'
@@ -27,6 +27,12 @@ interface DocsOptions {
   readonly publicUrl: string
 }
 
+/** What the code says of itself: the contracts, and further pages. */
+interface Published {
+  readonly contracts: () => readonly PublishedContract[]
+  readonly references: readonly ReferencePage[]
+}
+
 interface DocsFile {
   readonly make: () => string
   readonly type?: string
@@ -38,7 +44,7 @@ const SCRIPT = 'text/javascript; charset=utf-8'
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** Every file of `/docs`, by path; the contracts are generated with the first page that needs them. */
-function filesOf(site: () => Site): Readonly<Record<string, DocsFile>> {
+function filesOf(site: () => Site, references: readonly ReferencePage[]): Readonly<Record<string, DocsFile>> {
   const languages = [
     ['/docs/guias', 'pt-BR'],
     ['/docs/guides', 'en'],
@@ -55,18 +61,19 @@ function filesOf(site: () => Site): Readonly<Record<string, DocsFile>> {
         ...guidesIn(language).map((name) => [`${folder}/${name}`, { make: () => guidePage(name, language) }]),
       ]),
     ),
+    ...Object.fromEntries(references.map((page) => [page.path, { make: () => referencePage(page) }])),
   }
 }
 
-/** `/docs`: contracts and guides for browsers, without authentication, limited by address (HTTP-14). */
-export function serveDocs(contracts: () => readonly PublishedContract[], options: DocsOptions): Router {
+/** `/docs`: contracts, guides and references for browsers, without authentication, limited by address (HTTP-14). */
+export function serveDocs({ contracts, references }: Published, options: DocsOptions): Router {
   const router = express.Router()
   let made: Site | undefined
   const site = (): Site => {
     made ??= siteOf(options.publicUrl, contracts())
     return made
   }
-  for (const [path, file] of Object.entries(filesOf(site)))
+  for (const [path, file] of Object.entries(filesOf(site, references)))
     router.all(path.slice('/docs'.length) || '/', answerWith(file, options))
   const pages = new Map<string, RequestHandler>()
   router.all('/recursos/:name', (request, response, next) => {

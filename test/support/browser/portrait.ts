@@ -3,11 +3,14 @@ import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { NARROW } from './widths.ts'
 
-const DOCS = fileURLToPath(new URL('../../../docs/', import.meta.url))
-const FOLDER = 'images/pages'
+const IMAGES = fileURLToPath(new URL('../../../docs/images/', import.meta.url))
+/** Not committed. */
+const GALLERY = fileURLToPath(new URL('../../../gallery/', import.meta.url))
+/** Pictures that README.md shows. */
+const COMMITTED = ['vendas-360-light', 'vendas-id-360-light', 'auditoria-360-light']
 const DESK = { width: 1280, height: 800 }
 const SCHEMES = ['light', 'dark'] as const
-/** Quality of 100, and scale of the page: text is readable, and all pictures take less than 4 MB. */
+/** Quality of 100, and scale of the page. */
 const [QUALITY, SCALE] = [30, 0.6]
 
 const titles = new Map<string, string>()
@@ -53,20 +56,25 @@ const differ = (before: string, now: string): string => `(async () => {
   return before.length !== now.length || before.filter((value, at) => Math.abs(value - now[at]) > 96).length > 50
 })()`
 
-/** Writes a picture, unless the existing one looks the same. */
-async function keep(page: Page, file: string, data: string): Promise<void> {
+/** Writes a picture of the gallery; a committed one too, unless it looks the same. */
+async function keep(page: Page, name: string, data: string): Promise<void> {
+  await writeFile(`${GALLERY}${name}.webp`, Buffer.from(data, 'base64'))
+  if (COMMITTED.includes(name)) await update(page, `${IMAGES}${name}.webp`, data)
+}
+
+async function update(page: Page, file: string, data: string): Promise<void> {
   const before = await readFile(file, 'base64').catch(() => null)
   if (before === null || (await page.evaluate<boolean>(differ(before, data))))
     await writeFile(file, Buffer.from(data, 'base64'))
 }
 
 /** The start page at its full size, for the README. */
-const SHOP = `${DOCS}images/shop.webp`
+const SHOP = `${IMAGES}shop.webp`
 const SHOP_QUALITY = 70
 
 /** Saves a picture of a page on desktop and phone, light and dark, as WebP. */
 export async function portrait(page: Page, route: string): Promise<void> {
-  await mkdir(`${DOCS}${FOLDER}`, { recursive: true })
+  await mkdir(GALLERY, { recursive: true })
   titles.set(route, (await page.title()).replace(/ · Tillbook$/, ''))
   const before = page.viewportSize()
   const session = await page.context().newCDPSession(page)
@@ -78,14 +86,14 @@ export async function portrait(page: Page, route: string): Promise<void> {
     for (const colorScheme of schemesOf(route)) {
       await page.emulateMedia({ colorScheme })
       const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY })
-      await keep(page, `${DOCS}${FOLDER}/${nameOf(route)}-${size.width}-${colorScheme}.webp`, data)
+      await keep(page, `${nameOf(route)}-${size.width}-${colorScheme}`, data)
     }
   }
   if (route === '/') {
     await page.emulateMedia({ colorScheme: 'light' })
     await session.send('Emulation.setDeviceMetricsOverride', { ...DESK, deviceScaleFactor: 1, mobile: false })
     const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: SHOP_QUALITY })
-    await keep(page, SHOP, data)
+    await update(page, SHOP, data)
   }
   await session.detach()
   if (before) await page.setViewportSize(before)
@@ -112,7 +120,7 @@ export async function printed(page: Page, route: string, papers: readonly (keyof
     await session.send('Emulation.setDeviceMetricsOverride', metrics)
     const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY })
     const name = `${nameOf(route)}-${paper}`
-    await keep(page, `${DOCS}${FOLDER}/${name}.webp`, data)
+    await keep(page, name, data)
     onPaper.set(route, [...(onPaper.get(route) ?? []), [name, `on paper, ${paper}`]])
   }
   await page.emulateMedia({ media: 'screen' })
@@ -120,7 +128,7 @@ export async function printed(page: Page, route: string, papers: readonly (keyof
   if (before) await page.setViewportSize(before)
 }
 
-/** Writes the page of the docs that shows all pictures, once all were taken. */
+/** Writes the page that shows all pictures, once all were taken. */
 export async function writeGallery(routes: readonly string[]): Promise<void> {
   if (!routes.every((route) => titles.has(route))) return
   const names = new Set<string>()
@@ -128,7 +136,7 @@ export async function writeGallery(routes: readonly string[]): Promise<void> {
     const title = titles.get(route)?.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;') ?? ''
     const image = (name: string, shown: number, of: string) => {
       names.add(`${name}.webp`)
-      return `<img src="${FOLDER}/${name}.webp" width="${shown}" alt="${title}, ${of}">`
+      return `<img src="${name}.webp" width="${shown}" alt="${title}, ${of}">`
     }
     const picture = (width: number, scheme: string, shown: number) =>
       image(`${nameOf(route)}-${width}-${scheme}`, shown, `${scheme}, ${width} px`)
@@ -140,9 +148,10 @@ export async function writeGallery(routes: readonly string[]): Promise<void> {
   })
   const head = `# Every page of the panel
 
-On a desk (1280 px) and on a phone (360 px), light and, but for forms, dark; receipts, the closing and a list also on paper: the demonstration shop at noon of a Friday. [The panel](panel.md) says what one does where. Made by \`npm run screenshots\`.
+On a desk (1280 px) and on a phone (360 px), light and, but for forms, dark; receipts, the closing and a list also on paper: the demonstration shop at noon of a Friday. Made by \`npm run screenshots\`; [the panel](../docs/panel.md) says what one does where.
 `
-  await writeFile(`${DOCS}panel-gallery.md`, `${head}\n${parts.join('\n')}`)
+  await writeFile(`${GALLERY}README.md`, `${head}\n${parts.join('\n')}`)
   // Of pages that are gone, or look otherwise.
-  for (const file of await readdir(`${DOCS}${FOLDER}`)) if (!names.has(file)) await rm(`${DOCS}${FOLDER}/${file}`)
+  for (const file of await readdir(GALLERY))
+    if (file.endsWith('.webp') && !names.has(file)) await rm(`${GALLERY}${file}`)
 }
