@@ -44,7 +44,7 @@ exports.FOLDERS = [
   ['src/http', 'toolkit of the interfaces: server, answers, problems, bodies, middleware, request log'],
   ['src/live', 'notifies all processes of moved ledgers, so that open pages follow'],
   ['src/webhooks', 'transactional outbox, delivery leases, dispatcher, signatures, endpoint health'],
-  ['src/services.ts', 'the services of a process as one record, which every interface is given'],
+  ['src/services.ts', 'what interfaces are given: one small record per area'],
   ['src/api', 'API v1: routes as descriptors, contract, `/docs`'],
   ['src/public-pages', 'pages without a login, in Portuguese: checkout of an order, verification of a receipt'],
   ['src/panel', 'the panel of subscribers, in Portuguese'],

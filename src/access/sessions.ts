@@ -3,10 +3,7 @@ import type { Pool } from 'pg'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
 import { permissionsOf, type RolePermissions } from '#domain/permissions.ts'
 import { hasAccessOn, type Role, seesPersons } from '#domain/roles.ts'
-import type { NewKey } from './api-keys.ts'
 import { createSessionLookup, type FoundSession, IDLE_HOURS } from './find-session.ts'
-import type { Invitations } from './invitations.ts'
-import type { Login } from './login.ts'
 import { DATABASE_CLOCK, revokedSurplus, PANEL_TOKENS as TOKENS } from './opaque-token.ts'
 import {
   type Ending,
@@ -17,9 +14,7 @@ import {
   type SessionsOf,
 } from './open-sessions.ts'
 import { createPanelGate, PANEL_LIMITS, type PanelLimits } from './panel-quota.ts'
-import type { PasswordLinks } from './password-links.ts'
-import type { People, SessionHolder } from './people.ts'
-import type { SecondFactors } from './second-factors.ts'
+import type { SessionHolder } from './people.ts'
 
 /** Maximum lifetime of a session. */
 const LONGEST_DAYS = 7
@@ -106,18 +101,6 @@ export interface Sessions {
 
 /** Holder of the session after an exchange; the person's generation comes from the old session. */
 export type NextHolder = Omit<SessionHolder, 'personGeneration'>
-
-/** Authentication services of the panel. */
-export interface PanelAccess {
-  readonly login: Login
-  readonly invitations: Invitations
-  readonly passwordLinks: PasswordLinks
-  readonly secondFactors: SecondFactors
-  readonly companiesOf: People['companiesOf']
-  readonly sessions: Sessions
-  /** Creates a key, which an owner passes on to an integration. */
-  newKey(isTest: boolean): NewKey
-}
 
 /** `onError` receives failures to record the last use, which happens in the background. */
 export function createSessions(

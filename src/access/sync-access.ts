@@ -2,18 +2,8 @@ import type { Pool } from 'pg'
 import { TILL_ROLES } from '#domain/roles.ts'
 import type { Queryable } from '#postgres/database.ts'
 import { companysTimeSql } from '#projections/companies.ts'
-import type { Login } from './login.ts'
-import type { MinuteLimit } from './minute-limit.ts'
 import { DATABASE_CLOCK, revokedSurplus, TILL_TOKENS as TOKENS } from './opaque-token.ts'
 import type { SessionHolder } from './people.ts'
-
-/** Authentication and rate limit of the till sync interface. */
-export interface SyncAccess {
-  readonly login: Login
-  readonly tokens: Tokens
-  /** Requests per token. */
-  readonly calls: MinuteLimit
-}
 
 /**
  * Maximum number of a user's live tokens; above it the longest unused are revoked. Bounds the tokens of a till that

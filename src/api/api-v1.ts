@@ -9,12 +9,11 @@ import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients
 import { routeSpecificity } from '#http/paths.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { groupBy } from '#lib/group-by.ts'
-import type { Services } from '#services.ts'
 import { authenticate, callerOf, requireScope } from './authenticate.ts'
 import { serveContract } from './contract/document.ts'
 import { handlerOf } from './handlers.ts'
 import { logRequests } from './request-logging.ts'
-import { MAX_BODY_BYTES, type Route } from './route.ts'
+import { type ApiServices, MAX_BODY_BYTES, type Route } from './route.ts'
 import { cashSessionRoutes } from './v1/cash-sessions.ts'
 import { catalogRoutes } from './v1/catalog.ts'
 import { deliveryRoutes } from './v1/deliveries.ts'
@@ -61,20 +60,21 @@ const PICTURE_PATH = /\/catalog\/items\/[^/]+\/picture(?:\?|$)/
 const EXACT = { caseSensitive: true, strict: true }
 
 /** API v1. Transport check, authentication and quota come before routing. */
-export function apiV1(options: Services): Router {
+export function apiV1(services: ApiServices): Router {
+  const { access, limits, traffic, environment } = services
   const router = express.Router(EXACT)
-  const limitAnonymous = limitUnauthenticatedBy(options.addresses)
+  const limitAnonymous = limitUnauthenticatedBy(limits.addresses)
   router.use(forbidCaching)
   router.use(requireHttps(limitAnonymous))
-  router.all('/openapi.json', serveContract(V1_ROUTES, options.publicUrl, limitAnonymous, options.compress))
-  router.use(logRequests(options.calls))
-  router.use(authenticate(options.authenticator, limitAnonymous, MAX_BODY_BYTES))
+  router.all('/openapi.json', serveContract(V1_ROUTES, environment.publicUrl, limitAnonymous, traffic.compress))
+  router.use(logRequests(traffic.calls))
+  router.use(authenticate(access.authenticator, limitAnonymous, MAX_BODY_BYTES))
   const readBody = [
-    limitLargeRequests(options.largeCalls),
+    limitLargeRequests(traffic.largeCalls),
     ...jsonBodyUpTo(
       MAX_BODY_BYTES,
-      companyBodyBudget(options.bodies),
-      chargeRead(options.authenticator.charge, (response) => callerOf(response).companyId, MAX_BODY_BYTES),
+      companyBodyBudget(traffic.bodies),
+      chargeRead(access.authenticator.charge, (response) => callerOf(response).companyId, MAX_BODY_BYTES),
       PICTURE_PATH,
     ),
   ]
@@ -83,7 +83,7 @@ export function apiV1(options: Services): Router {
     const area = areas.get(areaOf(path)) ?? express.Router(EXACT)
     areas.set(areaOf(path), area)
     const one = area.route(path).all(routed(`/api/v1${path}`))
-    for (const route of routes) one[route.method](requireScope(route.scope), ...readBody, handlerOf(route, options))
+    for (const route of routes) one[route.method](requireScope(route.scope), ...readBody, handlerOf(route, services))
     const Allow = routes.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : method.toUpperCase())).join(', ')
     one.all((_request, _response, next) => next(new Problem('method_not_allowed', undefined, { Allow })))
   }

@@ -17,7 +17,6 @@ import { operate } from '#ledger/write/operation.ts'
 import { runCommands } from '#ledger/write/run.ts'
 import type { Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
 import { fullReader } from '#queries/reader.ts'
-import type { Services } from '#services.ts'
 import { actingOf, admissionOf, CHALLENGE, callerOf } from './authenticate.ts'
 import { type BatchInput, batchOf, composeBatch, readBatch, resumeBatch } from './batch.ts'
 import { withoutEmptyTexts } from './empty-texts.ts'
@@ -33,6 +32,7 @@ import {
 } from './request-headers.ts'
 import {
   type ActionRoute,
+  type ApiServices,
   type BatchRoute,
   type CommandRoute,
   demandsKey,
@@ -45,14 +45,14 @@ import {
 } from './route.ts'
 
 /** Handler of a route: validates, queries the read model or runs the writer, answers. */
-export function handlerOf(route: Route, context: Services): RequestHandler {
-  if ('read' in route) return (request, response) => answerRead(route, context, request, response)
-  if ('send' in route) return (request, response) => answerStream(route, context, request, response)
+export function handlerOf(route: Route, services: ApiServices): RequestHandler {
+  if ('read' in route) return (request, response) => answerRead(route, services, request, response)
+  if ('send' in route) return (request, response) => answerStream(route, services, request, response)
   return async (request, response) => {
     try {
-      await answerWrite(route, context, request, response)
+      await answerWrite(route, services, request, response)
     } catch (error) {
-      if (error instanceof Problem) await assertOwnKey(context, request, response)
+      if (error instanceof Problem) await assertOwnKey(services, request, response)
       throw error
     }
   }
@@ -60,23 +60,23 @@ export function handlerOf(route: Route, context: Services): RequestHandler {
 
 function answerWrite(
   route: Exclude<Route, ReadRoute | StreamRoute>,
-  context: Services,
+  services: ApiServices,
   request: Request,
   response: Response,
 ): Promise<void> {
-  if ('act' in route) return answerAction(route, context, request, response)
-  if ('operate' in route) return answerOperation(route, context, request, response)
-  if ('batch' in route) return answerBatch(route, context, request, response)
-  return answerCommand(route, context, request, response)
+  if ('act' in route) return answerAction(route, services, request, response)
+  if ('operate' in route) return answerOperation(route, services, request, response)
+  if ('batch' in route) return answerBatch(route, services, request, response)
+  return answerCommand(route, services, request, response)
 }
 
 /** A refused write is 409 if its key belongs to another request, also where its body is invalid (IDEM-3). */
-async function assertOwnKey(context: Services, request: Request, response: Response): Promise<void> {
+async function assertOwnKey(services: ApiServices, request: Request, response: Response): Promise<void> {
   const key = request.get('idempotency-key')
   if (key === undefined || !isIdempotencyKey(key)) return
   const { companyId, actor } = actingOf(response)
-  const idempotency = await idempotencyOf(key, request, response, context)
-  const found = await lookUpReplay(context.poolOf(companyId), { companyId, actor, idempotency })
+  const idempotency = await idempotencyOf(key, request, response, services.installation.requestSecret)
+  const found = await lookUpReplay(services.reads.poolOf(companyId), { companyId, actor, idempotency })
   if (isRefusal(found)) throw problemOf(found)
 }
 
@@ -88,25 +88,38 @@ function parseQuery<T>(schema: z.ZodType<T>, query: Request['query']): T {
 
 const NO_QUERY = z.strictObject({})
 
-async function answerRead(route: ReadRoute, context: Services, request: Request, response: Response): Promise<void> {
+async function answerRead(
+  route: ReadRoute,
+  services: ApiServices,
+  request: Request,
+  response: Response,
+): Promise<void> {
   assertNoKey(request)
   const demand = requiredRevisionOf(request, admissionOf(response))
   const page = route.ofLedger ? pageOf(request, response) : null
-  const kept = page && context.pages.find(page.key, page.moment)
-  if (page) context.onPage(kept ? 'memory' : 'tables')
+  const { pages, compress, onPage } = services.traffic
+  const kept = page && pages.find(page.key, page.moment)
+  if (page) onPage(kept ? 'memory' : 'tables')
   if (page && kept) {
-    const sent = await sendRepresentation(response, kept, context.compress)
-    if (sent !== kept) context.pages.keep(page.key, page.moment, sent)
+    const sent = await sendRepresentation(response, kept, compress)
+    if (sent !== kept) pages.keep(page.key, page.moment, sent)
     return
   }
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
   const caller = callerOf(response)
   const params = request.params as Params
+  const { readsOf, poolOf, store } = services.reads
   const read = (place: ReadSession) =>
-    route.read({ ...context, ...place, reader: fullReader(place.pool, caller.companyId), caller, params, query })
-  const now = { pool: context.poolOf(caller.companyId), store: context.store }
+    route.read({
+      ...readServicesOf(services, place),
+      reader: fullReader(place.pool, caller.companyId),
+      caller,
+      params,
+      query,
+    })
+  const now = { pool: poolOf(caller.companyId), store }
   const mayLag = route.ofLedger || route.fromReplica
-  const found = await read(mayLag ? context.readsOf(caller.companyId, demand) : now)
+  const found = await read(mayLag ? readsOf(caller.companyId, demand) : now)
   // A 404 has no revision, so it must reflect the present: a stale miss is read again.
   const answer = found ?? (mayLag && demand.isOlder ? await read(now) : null)
   if (!answer) throw new Problem('not_found')
@@ -116,13 +129,28 @@ async function answerRead(route: ReadRoute, context: Services, request: Request,
     const sent = await sendRepresentation(
       response,
       representationOf(typeof body === 'string' ? Buffer.from(body) : body),
-      context.compress,
+      compress,
     )
     // Stored under the moment of the read, which may be later than the requested one.
     if (page && revision !== undefined && tables !== undefined)
-      context.pages.keep(page.key, { ...page.moment, revision, tables }, sent)
+      pages.keep(page.key, { ...page.moment, revision, tables }, sent)
   } finally {
     if (release) onceClosed(response, release)
+  }
+}
+
+/** What an answer of a read may use, of the present or of a replica. */
+function readServicesOf({ reads, proofs, payments, limits, traffic }: ApiServices, place: ReadSession) {
+  const { vault, keys, paymentLinks } = reads
+  return {
+    vault,
+    keys,
+    paymentLinks,
+    ...proofs,
+    provider: payments.provider,
+    quota: limits.quota,
+    calls: traffic.calls,
+    ...place,
   }
 }
 
@@ -134,7 +162,7 @@ function onceClosed(response: Response, work: () => void): void {
 
 async function answerStream(
   route: StreamRoute,
-  { poolOf, feed }: Services,
+  { reads, webhooks: { feed } }: ApiServices,
   request: Request,
   response: Response,
 ): Promise<void> {
@@ -144,7 +172,7 @@ async function answerStream(
   const after = lastEventIdOf(request)
   // A HEAD request has no stream.
   if (request.method === 'HEAD') return void response.end()
-  await route.send({ pool: poolOf(caller.companyId), feed, caller, query, after }, response)
+  await route.send({ pool: reads.poolOf(caller.companyId), feed, caller, query, after }, response)
 }
 
 /** Cache key of a page, and the moment that it must have: that of the authentication. */
@@ -164,20 +192,20 @@ const BYTES_OF_A_COMMAND = 2_048
 
 async function answerCommand(
   route: CommandRoute<unknown, object>,
-  context: Services,
+  services: ApiServices,
   request: Request,
   response: Response,
 ): Promise<void> {
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
   const key = keyOf(request, demandsKey(route))
   const body = parseBody(route.body, request.body)
-  const input = route.input(request.params as Params, body, context, query)
+  const input = route.input(request.params as Params, body, services.environment, query)
   if (input === null) throw new Problem('not_found')
   if (isRefusal(input)) throw new Problem(input.refused, input.details)
-  await run(context, response, {
+  await run(services, response, {
     invocations: [{ command: route.command, input }],
     weight: Math.ceil(bodyBytesOf(response) / BYTES_OF_A_COMMAND),
-    idempotency: await idempotencyOf(key, request, response, context),
+    idempotency: await idempotencyOf(key, request, response, services.installation.requestSecret),
     precondition: preconditionOf(route, request),
     revealsSecret: route.reveal !== undefined,
     headers: (answer) => ({ ...locationOf(route, answer), ...etagOfChanged(route, answer) }),
@@ -213,47 +241,57 @@ const withMembers = (object: string, members: object): string =>
 
 async function answerOperation(
   route: OperationRoute,
-  context: Services,
+  services: ApiServices,
   request: Request,
   response: Response,
 ): Promise<void> {
-  const { poolOf, feed, newId, deliveryNotifier } = context
+  const { feed, notifier } = services.webhooks
+  const { newId } = services.environment
   parseQuery(NO_QUERY, request.query)
   const key = keyOf(request, false)
   const sent = parseBody(route.body, request.body)
   const body: unknown = (await route.resolve?.(sent, { feed, caller: callerOf(response) })) ?? sent
   if (isRefusal(body as object | null)) throw problemOf(body as Refusal)
-  const idempotency = await idempotencyOf(key, request, response, context)
+  const idempotency = await idempotencyOf(key, request, response, services.installation.requestSecret)
   const params = request.params as Params
   const { companyId, actor, guard } = actingOf(response)
-  const answer = await operate(poolOf(companyId), { companyId, actor, guard, idempotency }, async (operating) => {
-    const result = route.operate(operating, { params, body, newId })
-    return (await result) ?? refuse('not_found')
-  })
-  deliveryNotifier.notify()
-  await send(response, answer, ({ json }) => single(json), context.compress)
+  const answer = await operate(
+    services.reads.poolOf(companyId),
+    { companyId, actor, guard, idempotency },
+    async (operating) => {
+      const result = route.operate(operating, { params, body, newId })
+      return (await result) ?? refuse('not_found')
+    },
+  )
+  notifier.notify()
+  await send(response, answer, ({ json }) => single(json), services.traffic.compress)
 }
 
 async function answerAction(
   route: ActionRoute<unknown, Idempotency | undefined>,
-  context: Services,
+  services: ApiServices,
   request: Request,
   response: Response,
 ): Promise<void> {
   parseQuery(NO_QUERY, request.query)
   const key = keyOf(request, demandsKey(route))
   const body = parseBody(route.body, request.body)
-  const idempotency = await idempotencyOf(key, request, response, context)
+  const idempotency = await idempotencyOf(key, request, response, services.installation.requestSecret)
   const params = request.params as Params
   const acting = actingOf(response)
-  const pool = context.poolOf(acting.companyId)
-  const answer = await route.act({ ...context, pool, acting, idempotency, params, body })
+  const pool = services.reads.poolOf(acting.companyId)
+  const answer = await route.act({ ...services.payments, pool, acting, idempotency, params, body })
   if (answer === null) throw new Problem('not_found')
   if (!isRefusal(answer)) setHeaders(response, locationOf(route, answer))
-  await send(response, answer, ({ json }) => single(json), context.compress)
+  await send(response, answer, ({ json }) => single(json), services.traffic.compress)
 }
 
-async function answerBatch(route: BatchRoute, context: Services, request: Request, response: Response): Promise<void> {
+async function answerBatch(
+  route: BatchRoute,
+  services: ApiServices,
+  request: Request,
+  response: Response,
+): Promise<void> {
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
   const key = keyOf(request, false)
   const input: BatchInput = await readBatch(
@@ -261,9 +299,9 @@ async function answerBatch(route: BatchRoute, context: Services, request: Reques
     parseInput(batchBody, request.body).items,
     route.item,
   )
-  await run(context, response, {
+  await run(services, response, {
     invocations: input.valid.map((item) => ({ command: route.batch, input: route.withQuery?.(item, query) ?? item })),
-    idempotency: await idempotencyOf(key, request, response, context),
+    idempotency: await idempotencyOf(key, request, response, services.installation.requestSecret),
     compose: composeBatch(input, route.warnings),
     resume: resumeBatch(input, route.warnings),
     wrap: ({ json }) => json,
@@ -281,7 +319,7 @@ interface CommandRun
 }
 
 async function run(
-  { writer, compress }: Services,
+  { writer, traffic: { compress } }: ApiServices,
   response: Response,
   { invocations, wrap, revealsSecret = false, headers, ...answering }: CommandRun,
 ): Promise<void> {

@@ -83,7 +83,7 @@ function queryOf(search: URLSearchParams): Record<string, string | string[]> {
 /** Stub for dependencies outside the tables, which have no as-of state. */
 const rejectAsOf = () => Promise.reject(new Error('not available for a past state: not part of the ledger'))
 const UNAVAILABLE_AS_OF = {
-  limits: { perMinute: 0, perDay: 0, bytesPerDay: 0 },
+  quota: { perMinute: 0, perDay: 0, bytesPerDay: 0 },
   provider: { getPaymentMethods: rejectAsOf, getCardOptions: rejectAsOf },
   verifier: { verify: rejectAsOf },
   proof: {

@@ -8,7 +8,6 @@ import { SHORT_WAIT_BUDGET_MS } from '#ledger/replicas/reads.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
 import type { Precondition } from '#ledger/write/unit-of-work.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
-import type { Services } from '#services.ts'
 import { identifyRequest } from './request-hash.ts'
 import { type CommandRoute, MIN_REVISION, single } from './route.ts'
 
@@ -96,7 +95,7 @@ export async function idempotencyOf(
   key: string | undefined,
   request: Request,
   response: Response,
-  { requestSecret }: Services,
+  requestSecret: Buffer,
 ): Promise<Idempotency | undefined> {
   if (key === undefined) return undefined
   // A parameter changes the meaning of a write, an empty query string does not.

@@ -1,12 +1,15 @@
 import type { Response } from 'express'
 import type { z } from 'zod'
+import type { QuotaLimits } from '#access/api-authenticator.ts'
 import type { Warning } from '#commands/catalog/item-input.ts'
+import type { Environment } from '#config/environment.ts'
 import type { RecordKind } from '#domain/record-kinds.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
 import type { Scope } from '#domain/scopes.ts'
 import type { Params } from '#http/paths.ts'
 import type { ProblemCode } from '#http/problems.ts'
 import type { RequestLog } from '#http/request-log/request-log.ts'
+import type { LedgerReads } from '#integrity/audit/as-of.ts'
 import type { Command } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Answer } from '#ledger/write/answer.ts'
@@ -17,7 +20,7 @@ import type { Payments } from '#payments/pay-order.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { Queryable } from '#postgres/database.ts'
 import type { Reader } from '#queries/reader.ts'
-import type { Services } from '#services.ts'
+import type { Proofs, Services } from '#services.ts'
 import type { EventFeed } from '#webhooks/event-feed.ts'
 import type { Caller } from './authenticate.ts'
 
@@ -62,17 +65,28 @@ interface Common {
   readonly reply?: z.ZodType
 }
 
-/** Services for the answers of reads. Stores are those of the present or of a replica. */
-type ReadServices = Pick<
+/** What API v1 is given. */
+export type ApiServices = Pick<
   Services,
-  'vault' | 'store' | 'keys' | 'verifier' | 'proof' | 'prover' | 'limits' | 'paymentLinks'
+  | 'reads'
+  | 'writer'
+  | 'proofs'
+  | 'installation'
+  | 'access'
+  | 'payments'
+  | 'webhooks'
+  | 'environment'
+  | 'limits'
+  | 'traffic'
 >
 
-export interface ReadContext<Q> extends ReadServices {
+/** The store is that of the present or of a replica. */
+export interface ReadContext<Q> extends Pick<LedgerReads, 'vault' | 'store' | 'keys' | 'paymentLinks'>, Proofs {
   /** Reads the company's tables. */
   readonly reader: Reader
   /** What `reader` reads from. */
   readonly pool: Queryable
+  readonly quota: QuotaLimits
   readonly provider: Pick<PaymentProvider, 'getPaymentMethods' | 'getCardOptions'>
   /** Flushed before a read, so that the answer contains all requests of this process. */
   readonly calls: Pick<RequestLog, 'flush'>
@@ -119,7 +133,7 @@ export interface StreamRoute<Q = unknown> extends Common {
 }
 
 /** Randomness and settings of the operator, for a command's input. */
-export type InputDependencies = Pick<Services, 'newSecret' | 'allowPrivateTargets' | 'retentionYears'>
+export type InputDependencies = Pick<Environment, 'newSecret' | 'allowPrivateTargets' | 'retentionYears'>
 
 /** Record that a PATCH, PUT or DELETE changes: `If-Match` demands its ETag (HTTP-45). */
 export interface RouteTarget {

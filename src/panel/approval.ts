@@ -32,9 +32,9 @@ export async function withApproval(submission: FormSubmission): Promise<FormSubm
   const [email, secret] = [formText(form, EMAIL).trim(), formText(form, SECRET)]
   if (email === '' && secret === '') return submission
   const services = {
-    pool: context.poolOf(session.companyId),
-    logins: context.pool,
-    login: context.panel.login,
+    pool: context.reads.poolOf(session.companyId),
+    logins: context.reads.pool,
+    login: context.access.login,
   }
   const outcome = await confirmApprover(services, { email, secret }, { ...session, address })
   if (outcome.kind === 'right') return submission.approvedBy(outcome.userId)

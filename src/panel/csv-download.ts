@@ -51,7 +51,7 @@ export async function sendFile(
   response.setHeader('Content-Type', 'text/csv; charset=utf-8')
   response.setHeader('Content-Disposition', `attachment; filename="${name}${moment ? `-${moment.revision}` : ''}.csv"`)
   if (request.method === 'HEAD') return void response.end()
-  const longest = AbortSignal.timeout(moment ? visit.context.asOf.timeoutMs : LONGEST_SENDING_MS)
+  const longest = AbortSignal.timeout(moment ? visit.context.reads.asOf.timeoutMs : LONGEST_SENDING_MS)
   const signal = AbortSignal.any([longest, ended])
   try {
     await pipeline(partsOf(table), response, { signal })

@@ -3,23 +3,22 @@ import { Password } from '#access/passwords.ts'
 import { Email } from '#domain/text.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { limited, limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
-import type { Services } from '#services.ts'
 import { sendPlainPage, sendRedirect } from './answer.tsx'
 import { formText } from './forms/form.ts'
 import { onlyBy } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import { openSession } from './open-session.tsx'
 import { formOf } from './page-context.ts'
+import type { PanelServices } from './route.ts'
 import { beginSecondStep } from './second-step.tsx'
 import { loginOriginOf } from './session.ts'
 import { Alert } from './ui/parts.tsx'
 
 /** Pages behind e-mailed links, without a login: accepting an invitation, and a new password. */
-export function linkRoutes(context: Services, readForm: RequestHandler): Router {
-  const { panel, addresses } = context
+export function linkRoutes(context: PanelServices, readForm: RequestHandler): Router {
   const router = express.Router({ caseSensitive: true })
-  const limitAnonymous = limitUnauthenticatedBy(addresses)
-  const { invitations, passwordLinks } = panel
+  const limitAnonymous = limitUnauthenticatedBy(context.limits.addresses)
+  const { invitations, passwordLinks } = context.access
   const at = (path: string) =>
     router.route(path).all(routed(`${PANEL}${path}`), async (request, response, next) => {
       await limitAnonymous(request, response)
@@ -77,12 +76,12 @@ type InvitationPage = (response: Response, code: string, problem?: string, statu
 
 /** Accepts an invitation and opens the company: the same password that was accepted logs in. */
 async function acceptInvitationLink(
-  context: Services,
+  context: PanelServices,
   request: Request,
   response: Response,
   show: InvitationPage,
 ): Promise<void> {
-  const { invitations, login } = context.panel
+  const { invitations, login } = context.access
   const { code, password, problem } = passwordIn(request)
   if (problem) return show(response, code, problem, 422)
   const from = { address: request.ip ?? '', requestId: response.locals.requestId as string }

@@ -137,7 +137,7 @@ const UserMenu = ({ visit: { session } }: { readonly visit: PageContext }) => (
 )
 
 const InstallationNotice = ({ visit: { context } }: { readonly visit: PageContext }) => {
-  const { installationCheck } = context
+  const { check: installationCheck } = context.installation
   if (installationCheck.inconsistency())
     return (
       <p class="past" role="note">

@@ -2,7 +2,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import type { PanelSession } from '#access/sessions.ts'
 import { asEvents, sendUnlessBehind } from '#http/event-stream.ts'
 import { createFairShareLimiter } from '#lib/fair-share-limiter.ts'
-import type { Services } from '#services.ts'
+import type { PanelServices } from './route.ts'
 import { sessionCookie } from './session.ts'
 
 /** Time between checks of the session of an open page: it ends within 5 s of it (ROLE-725). */
@@ -19,7 +19,7 @@ export const LIVE_PATH = '/ao-vivo'
  * Server-sent events: `mudou` when the ledger has moved beyond the revision that the page shows (`?desde=`). Pages then
  * reload themselves; the stream carries nothing but the revision.
  */
-export function liveStream({ live, panel: { sessions } }: Services): RequestHandler {
+export function liveStream({ live, access: { sessions } }: PanelServices): RequestHandler {
   const places = createFairShareLimiter(PAGES, PAGES_OF_COMPANY)
   const everyCheck = createChecks()
   return (request, response) => {

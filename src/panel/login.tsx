@@ -2,7 +2,6 @@ import express, { type Request, type RequestHandler, type Response, type Router 
 import type { LoginFailure } from '#access/login.ts'
 import { Email } from '#domain/text.ts'
 import { routed } from '#http/middleware/observe.ts'
-import type { Services } from '#services.ts'
 import { sendPlainPage, sendRedirect } from './answer.tsx'
 import { doneBefore, forgetDone } from './cookies.ts'
 import { formText } from './forms/form.ts'
@@ -10,14 +9,15 @@ import { onlyBy } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import { type LoginTarget, LoginTargetFields, loginTargetOf, openSession } from './open-session.tsx'
 import { formOf } from './page-context.ts'
+import type { PanelServices } from './route.ts'
 import { beginSecondStep, SECOND_STEP_PATH, submitSecondStep } from './second-step.tsx'
 import { clearSessionCookie, loginOriginOf, panelSessionOf, requireCsrf } from './session.ts'
 import { Alert } from './ui/parts.tsx'
 import { FLASHES, type FlashCode, flashClassOf } from './words/flashes.ts'
 
 /** Login and logout. */
-export function loginRoutes(context: Services, readForm: RequestHandler): Router {
-  const { login, sessions } = context.panel
+export function loginRoutes(context: PanelServices, readForm: RequestHandler): Router {
+  const { login, sessions } = context.access
   const router = express.Router({ caseSensitive: true })
   const enter = router.route('/entrar').all(routed(`${PANEL}/entrar`))
   enter.get((request, response) => {

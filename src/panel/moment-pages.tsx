@@ -2,7 +2,7 @@ import { formatDateTime } from '#domain/brazilian-format.ts'
 import { addMilliseconds } from '#domain/instant.ts'
 import { streamOf } from '#ledger/envelope.ts'
 import { momentOf } from './page-context.ts'
-import type { PageContext, PanelPage } from './route.ts'
+import type { PageContext, PanelPage, PanelServices } from './route.ts'
 import { Nothing } from './ui/parts.tsx'
 
 /** Clocks of browsers may be ahead by this much. */
@@ -42,7 +42,7 @@ export async function unreachableMoment(visit: PageContext): Promise<PanelPage |
 }
 
 /** Time of the first event (UTC). */
-async function beginningOf({ store }: PageContext['context'], companyId: number): Promise<string | null> {
+async function beginningOf({ reads: { store } }: PanelServices, companyId: number): Promise<string | null> {
   for await (const { recorded_at } of store.pick(streamOf(companyId), [0])) return recorded_at
   return null
 }

@@ -1,11 +1,11 @@
 import type { Request, Response } from 'express'
 import type { CompletedLogin, LoginFailure } from '#access/login.ts'
 import { csrfTokenOf } from '#access/sessions.ts'
-import type { Services } from '#services.ts'
 import { sendPlainPage, sendRedirect } from './answer.tsx'
 import { type FormBody, formText } from './forms/form.ts'
 import { link } from './link.ts'
 import { AGAIN, decodePreservedInput, inputOwnerOf, type PreservedInput } from './preserved-input.ts'
+import type { PanelServices } from './route.ts'
 import { panelSessionOf, setDeviceCookie, setSessionCookie } from './session.ts'
 import type { FlashCode } from './words/flashes.ts'
 
@@ -39,12 +39,12 @@ export const LoginTargetFields = ({ target: { next, typed, company } }: { readon
 
 /** Opens the session of a completed login and answers the request, unless it is refused. */
 export async function openSession(
-  context: Services,
+  context: PanelServices,
   request: Request,
   response: Response,
   { memberships, device, target, done }: CompletedLogin & { readonly target: LoginTarget; readonly done?: FlashCode },
 ): Promise<LoginFailure | null> {
-  const { login, sessions } = context.panel
+  const { login, sessions } = context.access
   // Preserved input is returned only to its author, in the same company.
   const kept = decodePreservedInput(target.typed)
   const author = kept && memberships.find(({ holder }) => inputOwnerOf(holder) === kept.owner)

@@ -12,14 +12,13 @@ import { asUser, runCommand } from '#ledger/write/run.ts'
 import { liveUser } from '#projections/users.ts'
 import type { OwnSales } from '#queries/own-sales.ts'
 import { createReader, presentSource, type Sight } from '#queries/reader.ts'
-import type { Services } from '#services.ts'
 import { doneBefore } from './cookies.ts'
 import { type FormBody, formBody, formText } from './forms/form.ts'
-import type { FormSubmission, PageContext, RouteReach } from './route.ts'
+import type { FormSubmission, PageContext, PanelServices, RouteReach } from './route.ts'
 
 /** Context of a request on the present read model. The router sets `params` once a route matches. */
 export function pageContextOf(
-  context: Services,
+  context: PanelServices,
   session: PanelSession,
   reaches: RouteReach,
   request: Request,
@@ -27,7 +26,7 @@ export function pageContextOf(
   const search = new URLSearchParams(request.originalUrl.split('?').slice(1).join('?'))
   const { feito, ...query } = Object.fromEntries([...search].reverse())
   const { companyId, timezone, today } = session
-  const primary = createReader(companyId, presentSource(context.poolOf(companyId)), sightOf(session))
+  const primary = createReader(companyId, presentSource(context.reads.poolOf(companyId)), sightOf(session))
   return {
     context,
     session,
@@ -61,9 +60,9 @@ const sightOf = (session: PanelSession): Sight => ({
  */
 export function withReplicaReads(visit: PageContext): PageContext {
   const { context, readModel, primary } = visit
-  const { pool, store } = context.readsOf(primary.companyId, LATEST)
+  const { pool, store } = context.reads.readsOf(primary.companyId, LATEST)
   const reader = createReader(primary.companyId, presentSource(pool), primary.sight)
-  return { ...visit, context: { ...context, store }, readModel: { ...readModel, reader } }
+  return { ...visit, context: { ...context, reads: { ...context.reads, store } }, readModel: { ...readModel, reader } }
 }
 
 /** @throws Problem if the body of the request is not a form */
@@ -100,7 +99,7 @@ export function formSubmissionOf(
   const { companyId } = visit.session
   const user = asUser(visit.session, 'panel', requestId)
   const isRepeated = async () =>
-    (await lookUpReplay(visit.context.poolOf(companyId), { ...user, idempotency: idempotencyOf(0) })) !== null
+    (await lookUpReplay(visit.context.reads.poolOf(companyId), { ...user, idempotency: idempotencyOf(0) })) !== null
   const submissionBy = (approverId: number | null): FormSubmission => {
     const acting = { ...user, guard: liveUser(visit.session, approverId, permissions) }
     return {
@@ -147,7 +146,7 @@ export async function atMoment<T>(
       },
     }),
   })
-  const shown = await withCompanyAsOf(visit.context, companyId, at, showThen, gone).catch((error: unknown) => {
+  const shown = await withCompanyAsOf(visit.context.reads, companyId, at, showThen, gone).catch((error: unknown) => {
     throw error instanceof PastUnavailable ? problemOfReason(error.reason, RETRY_AFTER) : error
   })
   if (isRefusal(shown)) throw new Problem('validation_failed', shown.details)

@@ -20,7 +20,6 @@ import { Problem } from '#http/problems.ts'
 import { groupBy } from '#lib/group-by.ts'
 import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
 import { countPending, type PendingCounts } from '#queries/pending-counts.ts'
-import type { Services } from '#services.ts'
 import { answerPanelFailure, type ResponseTarget, sendPanelPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
 import { PACK_DOWNLOAD, packDownload } from './audit-pack/download.ts'
@@ -41,7 +40,7 @@ import { mayOpen, maySee, permissionsFor, routeAt, routeReachOf } from './permis
 import { AGAIN } from './preserved-input.ts'
 import { RECEIPT_FILE_PATH, receiptFileDownload } from './receipt-file.ts'
 import { ifStillAllowed, whileAllowed } from './rights-under-way.ts'
-import type { FormRoute, PageContext, PageRoute, PanelPage, PanelRoute, Redirect } from './route.ts'
+import type { FormRoute, PageContext, PageRoute, PanelPage, PanelRoute, PanelServices, Redirect } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
 
@@ -99,16 +98,19 @@ function parserOf(room: BodyBudget, authenticator: ApiAuthenticator): RequestHan
 }
 
 /** Router of the panel: pages rendered on the server. */
-export function panel(context: Services): Router {
+export function panel(context: PanelServices): Router {
   const router = express.Router({ caseSensitive: true })
   router.use('/assets', serveAssets(), serveBrandStyles())
-  router.use(pagePolicy, requireHttps(limitUnauthenticatedBy(context.addresses)), requireOwnSite)
+  router.use(pagePolicy, requireHttps(limitUnauthenticatedBy(context.limits.addresses)), requireOwnSite)
   const readStrangersForm = formParser(
-    unauthenticatedBodyBudget(context.unauthenticatedBodies.panelLogins),
+    unauthenticatedBodyBudget(context.traffic.unauthenticatedBodies.panelLogins),
     LOGIN_LIMITS,
   )
   router.use(loginRoutes(context, readStrangersForm), linkRoutes(context, readStrangersForm))
-  const readEndedForm = formParser(unauthenticatedBodyBudget(context.unauthenticatedBodies.panelLogins), ENDED_LIMITS)
+  const readEndedForm = formParser(
+    unauthenticatedBodyBudget(context.traffic.unauthenticatedBodies.panelLogins),
+    ENDED_LIMITS,
+  )
   const login = createLoginRedirect(PANEL_ROUTES, ENDED_LIMITS.limit, readEndedForm)
   router.use(
     requireSession(context, {
@@ -116,7 +118,7 @@ export function panel(context: Services): Router {
       toLogin: login,
       apart: createSeparateLimits(context),
     }),
-    parserOf(companyBodyBudget(context.bodies), context.authenticator),
+    parserOf(companyBodyBudget(context.traffic.bodies), context.access.authenticator),
     requireSessionStill(context, login),
   )
   router
@@ -143,7 +145,7 @@ export function panel(context: Services): Router {
   for (const [path, routes] of routesByPath()) {
     const one = router.route(path).all(routed(`${PANEL}${path}`))
     for (const route of routes)
-      one['submit' in route ? 'post' : 'get'](handlerOf(route, { files, pages: context.panelTurns }))
+      one['submit' in route ? 'post' : 'get'](handlerOf(route, { files, pages: context.traffic.panelTurns }))
     const Allow = routes.map((route) => ('submit' in route ? 'POST' : 'GET, HEAD')).join(', ')
     one.all(onlyBy(Allow))
   }
@@ -159,8 +161,8 @@ const CROSS_SITE_PER_MINUTE = 30
  * Separate limits for event streams, which stay open for hours, and for requests from other sites, which must not use
  * up the session's limit (PANEL-303, PANEL-305). Per process.
  */
-function createSeparateLimits({ panelLimits }: Services): (request: Request) => MinuteLimit | null {
-  const streams = createMinuteLimit({ perMinute: panelLimits.ofSession })
+function createSeparateLimits({ limits }: PanelServices): (request: Request) => MinuteLimit | null {
+  const streams = createMinuteLimit({ perMinute: limits.panel.ofSession })
   const fromOtherSites = createMinuteLimit({ perMinute: CROSS_SITE_PER_MINUTE })
   return (request) => (request.path === LIVE_PATH ? streams : isCrossSite(request) ? fromOtherSites : null)
 }

@@ -16,7 +16,8 @@ export const receiptFileDownload =
   async ({ params }, response) => {
     const { context, primary } = (response.locals.place as ResponseTarget).visit
     const id = pathId(params.id as string)
-    const made = id === null ? null : await receiptOf({ ...context, reader: primary }, id)
+    const made =
+      id === null ? null : await receiptOf({ ...context.proofs, store: context.reads.store, reader: primary }, id)
     if (!made) throw new Problem('not_found')
     response.setHeader('Content-Type', JSON_TYPE)
     response.setHeader('Content-Disposition', `attachment; filename="recibo-venda-${id}.json"`)

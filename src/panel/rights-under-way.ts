@@ -13,7 +13,7 @@ const rightsOf = ({ permissions, seesPersonalData }: PanelSession): string =>
 /** Whether the session is live and has the rights with which it began. While the database is away, it counts as live. */
 async function hasSameRights({ context, session }: PageContext, request: Request): Promise<boolean> {
   try {
-    const now = await context.panel.sessions.find(sessionCookie(request) ?? '')
+    const now = await context.access.sessions.find(sessionCookie(request) ?? '')
     return now !== null && rightsOf(now) === rightsOf(session)
   } catch {
     return true

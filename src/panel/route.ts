@@ -52,9 +52,26 @@ interface PastMoment {
   readonly revision: number
 }
 
+/** What the panel is given. */
+export type PanelServices = Pick<
+  Services,
+  | 'reads'
+  | 'writer'
+  | 'proofs'
+  | 'installation'
+  | 'access'
+  | 'payments'
+  | 'webhooks'
+  | 'live'
+  | 'environment'
+  | 'limits'
+  | 'traffic'
+  | 'log'
+>
+
 /** Context of a page request: session, parameters and read model. */
 export interface PageContext {
-  readonly context: Services
+  readonly context: PanelServices
   readonly session: PanelSession
   readonly readModel: PageReadModel
   /** The company's tables at present, on the primary: for what is not in the ledger. Sees what the role sees. */
@@ -142,7 +159,7 @@ export interface PageRoute extends Common {
   /** Whether the page supports `?em=`: it must read from `readModel` only. */
   readonly asOf?: true
   /**
-   * Whether a replica may serve the page: everything it reads from `readModel` and `context.store` is in the ledger.
+   * Whether a replica may serve the page: everything it reads from `readModel` and `context.reads.store` is in the ledger.
    * Pages of the past always may be.
    */
   readonly fromReplica?: true

@@ -1,13 +1,13 @@
 import type { Request, Response } from 'express'
 import type { PendingLogin } from '#access/login.ts'
 import type { SecondStep } from '#access/second-steps.ts'
-import type { Services } from '#services.ts'
 import { sendPlainPage, sendRedirect } from './answer.tsx'
 import { asset } from './assets.ts'
 import { formText } from './forms/form.ts'
 import { link } from './link.ts'
 import { type LoginTarget, LoginTargetFields, loginTargetOf, openSession } from './open-session.tsx'
 import { formOf } from './page-context.ts'
+import type { PanelServices } from './route.ts'
 import { loginOriginOf } from './session.ts'
 import { Alert } from './ui/parts.tsx'
 
@@ -17,18 +17,18 @@ const STEP = 'etapa'
 
 /** Asks for the second factor after the password. The form has the step's token; no cookie is set. */
 export async function beginSecondStep(
-  context: Services,
+  context: PanelServices,
   response: Response,
   { holder }: PendingLogin,
   target: LoginTarget,
 ): Promise<void> {
-  const { token, step } = await context.panel.secondFactors.steps.begin('login', holder)
+  const { token, step } = await context.access.secondFactors.steps.begin('login', holder)
   await sendSecondStep(context, response, { token, step, target })
 }
 
 /** The answer to the second step: it opens the session, once. */
-export async function submitSecondStep(context: Services, request: Request, response: Response): Promise<void> {
-  const { login, secondFactors } = context.panel
+export async function submitSecondStep(context: PanelServices, request: Request, response: Response): Promise<void> {
+  const { login, secondFactors } = context.access
   const form = formOf(request)
   const token = formText(form, STEP)
   const target = loginTargetOf(form)
@@ -63,7 +63,7 @@ interface SecondStepPage {
 }
 
 async function sendSecondStep(
-  { panel: { secondFactors } }: Services,
+  { access: { secondFactors } }: PanelServices,
   response: Response,
   { token, step, target, problem, status = 200 }: SecondStepPage,
 ): Promise<void> {

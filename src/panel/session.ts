@@ -4,12 +4,12 @@ import { type AdmittedSession, csrfMatches, type PanelSession } from '#access/se
 import { limited } from '#http/middleware/unauthenticated-clients.ts'
 import { Problem } from '#http/problems.ts'
 import { assertOpen } from '#ledger/ledgers.ts'
-import type { Services } from '#services.ts'
 import type { ResponseTarget } from './answer.tsx'
 import { attributesFor, cookieOf, nameFor } from './cookies.ts'
 import { type FormBody, formText } from './forms/form.ts'
 import { pageContextOf } from './page-context.ts'
 import type { routeReachOf } from './permissions.ts'
+import type { PanelServices } from './route.ts'
 
 const deviceNameFor = (request: Request): string => `${nameFor(request)}-device`
 
@@ -41,9 +41,9 @@ export function clearSessionCookie(request: Request, response: Response): void {
 }
 
 /** Session of a request; null without a login. */
-export async function panelSessionOf({ panel }: Services, request: Request): Promise<PanelSession | null> {
+export async function panelSessionOf({ access }: PanelServices, request: Request): Promise<PanelSession | null> {
   const token = sessionCookie(request)
-  return token === null ? null : panel.sessions.find(token)
+  return token === null ? null : access.sessions.find(token)
 }
 
 interface SessionRules {
@@ -54,7 +54,7 @@ interface SessionRules {
 }
 
 /** Requires a live session and counts the request; redirects to the login otherwise. @throws Problem 429 */
-export function requireSession(context: Services, { reachOfRole, toLogin, apart }: SessionRules): RequestHandler {
+export function requireSession(context: PanelServices, { reachOfRole, toLogin, apart }: SessionRules): RequestHandler {
   return async (request, response, next) => {
     const admitted = await admittedOf(context, request, apart(request))
     if (!admitted) return void (await toLogin(request, response, next))
@@ -72,11 +72,11 @@ export function requireSession(context: Services, { reachOfRole, toLogin, apart 
 }
 
 async function admittedOf(
-  context: Services,
+  context: PanelServices,
   request: Request,
   apart: MinuteLimit | null,
 ): Promise<AdmittedSession | null> {
-  if (!apart) return context.panel.sessions.admit(sessionCookie(request) ?? '')
+  if (!apart) return context.access.sessions.admit(sessionCookie(request) ?? '')
   const session = await panelSessionOf(context, request)
   if (!session) return null
   const counted = await apart.consume(session.sessionHash.toString('base64'))
@@ -84,13 +84,13 @@ async function admittedOf(
 }
 
 /** Checks the session again after the form was read: it may have ended meanwhile (KEY-21). */
-export function requireSessionStill({ panel, pool }: Services, toLogin: RequestHandler): RequestHandler {
+export function requireSessionStill({ access, reads }: PanelServices, toLogin: RequestHandler): RequestHandler {
   return async (request, response, next) => {
     if (request.method !== 'POST') return next()
-    if (!(await panel.sessions.isLive(sessionCookie(request) ?? '')))
+    if (!(await access.sessions.isLive(sessionCookie(request) ?? '')))
       return void (await toLogin(request, response, next))
     // Second factors are of no company: the ledger's lock does not keep them from changing (CELL-3).
-    await assertOpen(pool, (response.locals.session as PanelSession).companyId)
+    await assertOpen(reads.pool, (response.locals.session as PanelSession).companyId)
     next()
   }
 }

@@ -23,14 +23,14 @@ const NAME = 110
 export async function createTwin(submission: FormSubmission): Promise<Refusal | null> {
   const { context, session, primary } = submission
   const { companyId } = session
-  const { rows } = await context.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
+  const { rows } = await context.reads.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
   const noted = await submission.run(makeTestTwin, { twin_id: (rows[0] as { id: number }).id })
   if (isRefusal(noted)) return noted
   const twinId = (await getTestCompanyState(primary))?.twin_id
   const company = (await getRow(primary, 'company', companyId)) as CompanyObject | null
   if (!twinId || !company) throw new Error(`test twin: company ${companyId} has none although makeTestTwin succeeded`)
   await copySettings(submission, twinId, company)
-  const password_hash = await hashPassword(context.newSecret())
+  const password_hash = await hashPassword(context.environment.newSecret())
   const owner = { name: session.userName, email: session.email, role: 'owner' as const, password_hash }
   const joined = await runAsSystem<object>(context.writer, twinId, createUser, owner)
   return isRefusal(joined) && joined.refused !== 'duplicate_resource' ? joined : null
@@ -51,7 +51,7 @@ async function copySettings(
       throw new Error(`test twin ${twinId}: a command was refused: ${answer.refused}`)
   }
   const { created_at: _, test: __, id: ___, ...settings } = company
-  await context.found(twinId)
+  await context.installation.found(twinId)
   await run<RegisterCompanyInput>(registerCompany, {
     ...settings,
     id: twinId,

@@ -9,7 +9,7 @@ import type { ProviderPayment } from '#payments/provider-port.ts'
 import { accountAt } from '#payments/store-account.ts'
 import { findNotifiedOrder, type NotifiedOrder } from '#queries/orders.ts'
 import { findStore, type StoreAccess } from '#queries/stores.ts'
-import type { Services } from '#services.ts'
+import type { PaymentServices } from '#services.ts'
 import type { IpnNotification, NotifiedPayment, Payload } from './payload.ts'
 
 /** Responses in Portuguese, visible in the provider's panel and the log. */
@@ -24,7 +24,7 @@ const MESSAGES = {
   otherMode: 'O modo da notificação (live_mode) não é o da loja.',
 } as const
 
-export type Processing = Pick<Services, 'pool' | 'vault' | 'writer' | 'provider'>
+export type Processing = Pick<PaymentServices, 'pool' | 'vault' | 'writer' | 'provider'>
 
 interface Sent {
   /** Null if the URL contains no valid alias. */

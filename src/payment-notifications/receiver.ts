@@ -4,7 +4,7 @@ import { Alias } from '#commands/stores.ts'
 import { sendJson, sendProblem } from '#http/answer.ts'
 import { holdBody, tooLarge, unauthenticatedBodyBudget } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
-import { problemOf } from '#http/middleware/problem-handler.ts'
+import { type LogError, problemOf } from '#http/middleware/problem-handler.ts'
 import { limited } from '#http/middleware/unauthenticated-clients.ts'
 import { pathId } from '#http/paths.ts'
 import { httpStatusOf, Problem, problemBody } from '#http/problems.ts'
@@ -24,14 +24,17 @@ const PATH = '/paymentprovider/:store_alias/:order_id'
 /** Notifications of payments take about 300 bytes, other types up to 2 KB. */
 const MAX_BODY_BYTES = 8_192
 
+/** What the receiver is given. */
+type ReceiverServices = Pick<Services, 'payments' | 'limits' | 'traffic' | 'log'>
+
 /**
  * Receives notifications of the payment provider, below /webhook. Each is stored on arrival and updated with its
  * response, so that the log also shows refused, failed and unfinished ones.
  */
-export function notificationReceiver(options: Services): Router {
+export function notificationReceiver(services: ReceiverServices): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
   const one = router.route(PATH).all(routed(`/webhook${PATH}`))
-  one.post((request, response) => receive(options, request, response))
+  one.post((request, response) => receive(services, request, response))
   one.all(() => {
     throw new Problem('method_not_allowed', undefined, { Allow: 'POST' })
   })
@@ -39,8 +42,8 @@ export function notificationReceiver(options: Services): Router {
 }
 
 /** Counts a notification against its IP address; null while within the limit. */
-async function countAddress({ notificationLimit }: Services, { ip = '' }: Request): Promise<Problem | null> {
-  const counted = await notificationLimit.consume(ip)
+async function countAddress({ limits }: ReceiverServices, { ip = '' }: Request): Promise<Problem | null> {
+  const counted = await limits.notifications.consume(ip)
   return counted.limited ? limited(counted) : null
 }
 
@@ -75,13 +78,13 @@ const searchOf = ({ originalUrl }: Request): string => originalUrl.split('?').sl
 
 /** Counts a notification with a signature: a valid one by store and address, a wrong one by address. */
 async function countSigned(
-  options: Services,
+  services: ReceiverServices,
   request: Request,
   { isSigned, store }: NotificationSender,
 ): Promise<Problem | null> {
-  if (!isSigned || !store) return countAddress(options, request)
+  if (!isSigned || !store) return countAddress(services, request)
   const { ip = '' } = request
-  const counted = await options.signedNotificationLimit.consume(`${store.alias} ${networkOf(ip)}`)
+  const counted = await services.limits.signedNotifications.consume(`${store.alias} ${networkOf(ip)}`)
   return counted.limited ? limited(counted) : null
 }
 
@@ -90,7 +93,8 @@ async function countSigned(
  * signed notifications count for their store only: strangers take nothing from them (RCV-21). What is refused is stored,
  * and the sweep polls the payment.
  */
-async function receive(options: Services, request: Request, response: Response): Promise<void> {
+async function receive(services: ReceiverServices, request: Request, response: Response): Promise<void> {
+  const { payments, traffic, log } = services
   const startedAt = performance.now()
   const { store_alias: storePath, order_id: orderPath } = request.params as { store_alias: string; order_id: string }
   const requestId = response.locals.requestId as string
@@ -98,29 +102,29 @@ async function receive(options: Services, request: Request, response: Response):
   const orderId = pathId(orderPath)
   const signature = request.get('x-signature')
   const providerRequestId = request.get('x-request-id')
-  const tooMany = signature === undefined ? await countAddress(options, request) : null
+  const tooMany = signature === undefined ? await countAddress(services, request) : null
   // The body is read even if refused: notifications of known orders are stored whole, and the response must not
   // reveal whether the order is known (RCV-32).
-  const body = await bodyOf(options.unauthenticatedBodies.notifications, request, response)
+  const body = await bodyOf(traffic.unauthenticatedBodies.notifications, request, response)
   const sender =
     tooMany || body instanceof Problem
       ? UNKNOWN_SENDER
-      : await findSender(options, { storeAlias, payload: body, signature, providerRequestId })
+      : await findSender(payments, { storeAlias, payload: body, signature, providerRequestId })
   const { isSigned } = sender
-  const refused = tooMany ?? (signature === undefined ? null : await countSigned(options, request, sender))
+  const refused = tooMany ?? (signature === undefined ? null : await countSigned(services, request, sender))
   const payload = body instanceof Problem ? null : body.text
   const about = { storePath, orderPath, orderId, requestId, payload }
-  const kept = await recordArrival(options.pool, { ...about, isSigned, isLimited: refused !== null })
-  const answer = await answerOf(options, requestId, async () => {
+  const kept = await recordArrival(payments.pool, { ...about, isSigned, isLimited: refused !== null })
+  const answer = await answerOf(log, requestId, async () => {
     if (refused) throw refused
     if (body instanceof Problem) throw body
-    return processNotification(options, { sender, orderId, payload: body, requestId })
+    return processNotification(payments, { sender, orderId, payload: body, requestId })
   })
-  options.onNotified?.(answer.outcome)
+  payments.onNotified(answer.outcome)
   const durationMs = Math.round(performance.now() - startedAt)
   if (kept)
-    await recordConclusion(options.pool, kept, { ...answer, durationMs }).catch((error: unknown) =>
-      options.log(`payment notifications: response to notification ${kept.id} not stored`, error, requestId),
+    await recordConclusion(payments.pool, kept, { ...answer, durationMs }).catch((error: unknown) =>
+      log(`payment notifications: response to notification ${kept.id} not stored`, error, requestId),
     )
   if (answer.problem) sendProblem(response, answer.problem, answer.httpStatus)
   else sendJson(response, answer.httpStatus, answer.response)
@@ -131,7 +135,7 @@ const UNKNOWN_SENDER: NotificationSender = { store: null, isSigned: false, key: 
 type Answer = Omit<NotificationOutcomeRecord, 'durationMs'> & { readonly problem?: Problem }
 
 async function answerOf(
-  { log }: Services,
+  log: LogError,
   requestId: string,
   work: () => ReturnType<typeof processNotification>,
 ): Promise<Answer> {

@@ -19,11 +19,11 @@ const FILE = /^([0-9a-f]{64})\.webp$/
 type FindByDigest = (request: Request, companyId: number, digest: string) => Promise<Buffer | null>
 
 /** Serves pictures of items and logos. Their addresses name their content, so an answer never changes (ITEM-111). */
-export function servePictures({ poolOf, pictureLimit }: Services): Router {
+export function servePictures({ reads: { poolOf }, limits }: Pick<Services, 'reads' | 'limits'>): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
 
   async function answer(request: Request, response: Response, find: FindByDigest): Promise<void> {
-    const counted = await pictureLimit.consume(request.ip ?? '')
+    const counted = await limits.pictures.consume(request.ip ?? '')
     if (counted.limited) throw limited(counted)
     const { company_id, file } = request.params as { company_id: string; file: string }
     const [companyId, digest] = [pathId(company_id), FILE.exec(file)?.[1]]
@@ -38,7 +38,9 @@ export function servePictures({ poolOf, pictureLimit }: Services): Router {
   }
 
   function serve(path: string, find: FindByDigest): void {
-    const one = router.route(path).all(routed(`${PICTURES}${path}`), requireHttps(limitUnauthenticatedBy(pictureLimit)))
+    const one = router
+      .route(path)
+      .all(routed(`${PICTURES}${path}`), requireHttps(limitUnauthenticatedBy(limits.pictures)))
     one.get((request, response) => answer(request, response, find))
     one.all(() => {
       throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })

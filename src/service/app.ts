@@ -147,15 +147,20 @@ export function interfaceRouter(services: Services): Router {
   router.use(PICTURES, servePictures(services))
   router.use(RECEIPT_PAGE, serveVerificationPage(services))
   router.use(serveFavicons())
-  router.all('/', serveHome({ panel: PANEL, receipts: RECEIPT_PAGE }, services))
+  const { environment, limits, proofs, traffic } = services
+  const documents = { addresses: limits.addresses, compress: traffic.compress, publicUrl: environment.publicUrl }
+  router.all('/', serveHome({ panel: PANEL, receipts: RECEIPT_PAGE }, documents))
   router.use(
     '/docs',
-    serveDocs({ contracts: () => publishedContracts(services.publicUrl), references: publishedReferences() }, services),
+    serveDocs(
+      { contracts: () => publishedContracts(environment.publicUrl), references: publishedReferences() },
+      documents,
+    ),
   )
-  router.all('/proof/keys', serveProofKeys(services))
-  router.all('/tillbook-verify.mjs', serveVerifier(services))
+  router.all('/proof/keys', serveProofKeys({ proof: proofs.proof, addresses: limits.addresses }))
+  router.all('/tillbook-verify.mjs', serveVerifier(documents))
   router.use('/api/v1', apiV1(services))
-  router.all('/api/openapi.json', serveTillContract(services))
+  router.all('/api/openapi.json', serveTillContract(documents))
   router.use('/api', syncRouter(services))
   router.use('/webhook', notificationReceiver(services))
   return router

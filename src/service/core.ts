@@ -2,9 +2,14 @@ import type { Pool } from 'pg'
 import { installationSecret } from '#access/installation-secret.ts'
 import { createVault, type Vault } from '#crypto/vault.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
+import type { LedgerReads } from '#integrity/audit/as-of.ts'
 import type { TablesCore } from '#integrity/audit/table-checks.ts'
 import type { Sealing } from '#integrity/proofs/checkpoints.ts'
-import { assertConsistent, createInstallationCheck } from '#integrity/proofs/installation-watch.ts'
+import {
+  assertConsistent,
+  createInstallationCheck,
+  type InstallationCheck,
+} from '#integrity/proofs/installation-watch.ts'
 import { type CatchUpSubscription, startCatchUpSubscription } from '#ledger/follow/follower.ts'
 import { type Preparation, prepare } from '#ledger/follow/preparation.ts'
 import { createAheadCount, ensureLedger } from '#ledger/ledgers.ts'
@@ -38,8 +43,8 @@ import { keyDestruction } from '#privacy/key-destruction.ts'
 import { testDataReset } from '#privacy/test-data-reset.ts'
 import { readModel } from '#projections/index.ts'
 import { withPaymentLinks } from '#projections/payment-links.ts'
-import type { LedgerServices } from '#services.ts'
-import { createDeliveryNotifier } from '#webhooks/notifier.ts'
+import type { Proofs } from '#services.ts'
+import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
 import { noteStockChanges } from '#webhooks/stock-changes.ts'
 import { assertOwnStore, type BringUpOptions, bringUpDatabase, createInstallationFile } from './bring-up.ts'
@@ -58,7 +63,18 @@ import { type MeasuredReplica, openReads, type ReplicaOptions } from './read-rep
 export type PartStates = Record<string, 'up' | 'down' | 'catching_up'>
 
 /** The ledger with its read model, without any interface. The service, the command line and tests build on it. */
-export interface Core extends LedgerServices {
+export interface Core extends LedgerReads, Proofs {
+  /** Connections of the statements that look up keys, logins, sessions and tokens: each request waits for one. */
+  readonly gate: Pool
+  readonly writer: Writer
+  /** Checks that database, DATA_DIR and event store belong together. */
+  readonly installationCheck: InstallationCheck
+  /** Key of request hashes, the same in all processes of the database. */
+  readonly requestSecret: Buffer
+  /** Notified when deliveries are pending. */
+  readonly deliveryNotifier: DeliveryNotifier
+  /** Creates the ledger of a new company under an unused id. @throws Unavailable */
+  found(companyId: number): Promise<void>
   /** Read replicas. */
   readonly replicas: readonly MeasuredReplica[]
   /** Writes even during a write block: for recording a restore and repeating erasures after it. */

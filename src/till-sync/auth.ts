@@ -1,7 +1,8 @@
 import type { Request, RequestHandler, Response } from 'express'
+import type { Access } from '#access/access.ts'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { CompanyUser, Membership } from '#access/people.ts'
-import type { IssuedToken, SyncAccess, SyncSession } from '#access/sync-access.ts'
+import type { IssuedToken, SyncSession } from '#access/sync-access.ts'
 import { ROLE_TRAITS } from '#domain/roles.ts'
 import { bearer, limited, limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { Problem, parseInput } from '#http/problems.ts'
@@ -10,12 +11,12 @@ import { SYNC_OPERATIONS } from './operations.ts'
 import { Credentials } from './requests.ts'
 import type { SyncRoute } from './route.ts'
 
-interface Options extends Pick<SyncAccess, 'tokens' | 'calls'> {
+interface Options extends Pick<Access, 'tokens' | 'tillRequests'> {
   readonly addresses: AddressLimit
 }
 
 /** Authenticates a request by its token and counts it; a request without a valid token is limited by address. */
-export function requireToken({ tokens, calls, addresses }: Options): RequestHandler {
+export function requireToken({ tokens, tillRequests, addresses }: Options): RequestHandler {
   const limitAnonymous = limitUnauthenticatedBy(addresses)
   return async (request, response, next) => {
     const token = bearer(request)
@@ -24,7 +25,7 @@ export function requireToken({ tokens, calls, addresses }: Options): RequestHand
       await limitAnonymous(request, response)
       throw new Problem(token === null ? 'missing_token' : 'invalid_token')
     }
-    const counted = await calls.consume(session.tokenHash.toString('base64'))
+    const counted = await tillRequests.consume(session.tokenHash.toString('base64'))
     if (counted.limited) throw limited(counted)
     response.locals.session = session
     next()
@@ -40,7 +41,7 @@ const versionOf = (request: Request): string | null =>
  * (KEY-21).
  */
 export const requireTokenStill =
-  (tokens: SyncAccess['tokens']): RequestHandler =>
+  (tokens: Access['tokens']): RequestHandler =>
   async (request, _response, next) => {
     if (!(await tokens.find(bearer(request) ?? ''))) throw new Problem('invalid_token')
     next()
@@ -50,7 +51,7 @@ export const requireTokenStill =
 export const tillSessionOf = (response: Response): SyncSession => response.locals.session as SyncSession
 
 /** Login, refresh, logout, user (TOKEN-1, TOKEN-5, TOKEN-9). */
-export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
+export function authRoutes({ login, tokens }: Pick<Access, 'login' | 'tokens'>): SyncRoute[] {
   return [
     {
       ...SYNC_OPERATIONS.login,

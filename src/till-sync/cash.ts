@@ -8,7 +8,6 @@ import { parseInput } from '#http/problems.ts'
 import { type Invocation, invoke } from '#ledger/command.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 import type { CashMovementRow } from '#projections/cash-sessions.ts'
-import type { Services } from '#services.ts'
 import { tillSessionOf } from './auth.ts'
 import { composeListAnswer, sentId } from './list-answer.ts'
 import { SYNC_OPERATIONS } from './operations.ts'
@@ -21,13 +20,14 @@ import {
   isNotRecorded,
   type NotRecorded,
   runUpload,
+  type UploadServices,
 } from './run-upload.ts'
 
 /**
  * Uploads what tills did with their drawers (CASH-1). Each movement is recorded or refused on its own; a repeated upload
  * records nothing twice.
  */
-export const cashRoute = ({ writer, log }: Pick<Services, 'writer' | 'log'>): SyncRoute => ({
+export const cashRoute = ({ writer, log }: UploadServices): SyncRoute => ({
   ...SYNC_OPERATIONS.cash,
   async handle(request, response) {
     const session = tillSessionOf(response)

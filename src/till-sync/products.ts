@@ -1,9 +1,9 @@
-import type { StreamWrite } from '#http/outgoing.ts'
+import type { Outgoing, StreamWrite } from '#http/outgoing.ts'
 import { parseInput } from '#http/problems.ts'
 import type { EncodedText } from '#lib/bytes.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
 import { checkProducts, listProductsForTill } from '#queries/catalog/products-for-till.ts'
-import type { Services } from '#services.ts'
 import { parseEach } from './answer.ts'
 import { tillSessionOf } from './auth.ts'
 import { SYNC_OPERATIONS } from './operations.ts'
@@ -11,7 +11,7 @@ import { KnownProduct, ProductCheck, ProductQuery } from './requests.ts'
 import type { SyncRoute } from './route.ts'
 
 /** Products for tills, all or changed ones, and changes that a till does not know yet (SYNC-10, SYNC-12, SYNC-15). */
-export function productRoutes({ poolOf, outgoing }: Pick<Services, 'poolOf' | 'outgoing'>): SyncRoute[] {
+export function productRoutes(poolOf: PoolOf, outgoing: Outgoing): SyncRoute[] {
   return [
     {
       ...SYNC_OPERATIONS.products,

@@ -10,7 +10,6 @@ import { type Invocation, invoke } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 import type { OfflineReturnWarning } from '#projections/returns.ts'
-import type { Services } from '#services.ts'
 import { tillSessionOf } from './auth.ts'
 import { composeListAnswer } from './list-answer.ts'
 import { SYNC_OPERATIONS } from './operations.ts'
@@ -23,6 +22,7 @@ import {
   isNotRecorded,
   type NotRecorded,
   runUpload,
+  type UploadServices,
 } from './run-upload.ts'
 import { offlineIdOf } from './upload.ts'
 
@@ -36,7 +36,7 @@ interface ReturnResult {
 }
 
 /** Uploads returns of tills (UP-100): each is recorded or refused on its own, and the answer is always 200. */
-export const returnsRoute = ({ writer, log }: Pick<Services, 'writer' | 'log'>): SyncRoute => ({
+export const returnsRoute = ({ writer, log }: UploadServices): SyncRoute => ({
   ...SYNC_OPERATIONS.returns,
   async handle(request, response) {
     const session = tillSessionOf(response)

@@ -27,9 +27,13 @@ import { uploadRoute } from './upload.ts'
  * The sync interface of tills: all of /api except API v1, so unknown paths get its error shape too. It serves every
  * company, with or without the API add-on.
  */
-export function syncRouter(options: Services): Router {
+/** What the sync interface is given. */
+type SyncServices = Pick<Services, 'reads' | 'writer' | 'access' | 'environment' | 'limits' | 'traffic' | 'log'>
+
+export function syncRouter(services: SyncServices): Router {
+  const { access, limits, traffic } = services
   const router = express.Router({ caseSensitive: true, strict: true })
-  const limitAnonymous = limitUnauthenticatedBy(options.addresses)
+  const limitAnonymous = limitUnauthenticatedBy(limits.addresses)
   // An unknown route answers without authentication, so the request counts as unauthenticated.
   const refuse =
     (problem: Problem): RequestHandler =>
@@ -37,18 +41,18 @@ export function syncRouter(options: Services): Router {
       await limitAnonymous(request, response)
       throw problem
     }
-  const authenticated = requireToken({ ...options.sync, addresses: options.addresses })
+  const authenticated = requireToken({ ...access, addresses: limits.addresses })
   router.use(forbidCaching, requireHttps(limitAnonymous))
-  const limitLarge = limitLargeRequests(options.largeCalls)
+  const limitLarge = limitLargeRequests(traffic.largeCalls)
   const [companyBudget, loginBudget] = [
-    companyBodyBudget(options.bodies),
-    unauthenticatedBodyBudget(options.unauthenticatedBodies.tillLogins),
+    companyBodyBudget(traffic.bodies),
+    unauthenticatedBodyBudget(traffic.unauthenticatedBodies.tillLogins),
   ]
   const bodyReaders = (isOpen: true | undefined, limit: number): RequestHandler[] =>
-    isOpen ? jsonBodyUpTo(limit, loginBudget) : countBodyBytes(limit, companyBudget, options.authenticator)
-  for (const route of routesOf(options)) {
+    isOpen ? jsonBodyUpTo(limit, loginBudget) : countBodyBytes(limit, companyBudget, access.authenticator)
+  for (const route of routesOf(services)) {
     const readBody = route.bodyBytes ? bodyReaders(route.isOpen, route.bodyBytes) : []
-    const recheckToken = route.bodyBytes ? [requireTokenStill(options.sync.tokens)] : []
+    const recheckToken = route.bodyBytes ? [requireTokenStill(access.tokens)] : []
     const middleware = route.isOpen ? readBody : [authenticated, limitLarge, ...readBody, ...recheckToken]
     const handlers = router.route(route.path).all(routed(`/api${route.path}`))
     handlers[route.method](...middleware, (request, response) => route.handle(request, response))
@@ -56,7 +60,7 @@ export function syncRouter(options: Services): Router {
     handlers.all(refuse(new Problem('method_not_allowed', undefined, { Allow })))
   }
   router.use(refuse(new Problem('not_found')))
-  router.use(problemHandler(options.log, answerSyncProblem))
+  router.use(problemHandler(services.log, answerSyncProblem))
   return router
 }
 
@@ -72,14 +76,14 @@ function countBodyBytes(limit: number, room: BodyBudget, authenticator: ApiAuthe
   return [chargeDeclared, ...jsonBodyUpTo(limit, room, chargeRead(charge, companyOf, limit))]
 }
 
-const routesOf = (options: Services): SyncRoute[] => [
-  ...authRoutes(options.sync),
+const routesOf = ({ access, reads: { poolOf }, environment, traffic, writer, log }: SyncServices): SyncRoute[] => [
+  ...authRoutes(access),
   statusRoute,
-  configRoute(options.poolOf, options.publicUrl),
-  ...productRoutes(options),
-  uploadRoute(options),
-  returnsRoute(options),
-  cashRoute(options),
+  configRoute(poolOf, environment.publicUrl),
+  ...productRoutes(poolOf, traffic.outgoing),
+  uploadRoute({ poolOf, writer, log }),
+  returnsRoute({ writer, log }),
+  cashRoute({ writer, log }),
 ]
 
 /** Answers contain tokens and personal data. */

@@ -27,8 +27,10 @@ const PORTION_LINES = 1_000
 /** Lines that weigh as one command in a group commit (queue.ts). */
 const LINES_OF_A_COMMAND = 32
 
+export type UploadServices = Pick<Services, 'writer' | 'log'>
+
 /** An uploading till, and what runs its commands. */
-export interface Uploading extends Pick<Services, 'writer' | 'log'> {
+export interface Uploading extends UploadServices {
   readonly session: SyncSession
   readonly response: Response
 }

@@ -8,9 +8,9 @@ import { parseInput } from '#http/problems.ts'
 import { type Invocation, invoke, type OutcomeKind } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { OfflineSaleWarning } from '#projections/offline-sales.ts'
 import { noteRefusals, type RecordedSale, type RefusedUpload, type SaleResult } from '#refused-sales/refused-sales.ts'
-import type { Services } from '#services.ts'
 import { tillSessionOf } from './auth.ts'
 import { composeListAnswer, sentId } from './list-answer.ts'
 import { SYNC_OPERATIONS } from './operations.ts'
@@ -23,13 +23,14 @@ import {
   isNotRecorded,
   type NotRecorded,
   runUpload,
+  type UploadServices,
 } from './run-upload.ts'
 
 /**
  * Uploads offline sales (UP-1). Each is recorded or refused on its own; the answer is always 200. A repeated upload
  * records nothing twice, so a till that got no answer simply retries.
  */
-export const uploadRoute = ({ poolOf, writer, log }: Pick<Services, 'poolOf' | 'writer' | 'log'>): SyncRoute => ({
+export const uploadRoute = ({ poolOf, writer, log }: UploadServices & { readonly poolOf: PoolOf }): SyncRoute => ({
   ...SYNC_OPERATIONS.sales,
   async handle(request, response) {
     const session = tillSessionOf(response)

@@ -6,8 +6,8 @@ import { promisify } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import type { ApiAuthenticator } from '#access/api-authenticator.ts'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
+import { createLimits } from '#access/limits.ts'
 import type { Login } from '#access/login.ts'
-import { createAddressLimit, createMinuteLimit } from '#access/minute-limit.ts'
 import type { Tokens } from '#access/sync-access.ts'
 import { createApiKey } from '#commands/api-keys.ts'
 import { registerCompany } from '#commands/companies.ts'
@@ -192,20 +192,33 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
 /** Replacements for what a process with the role `api` opens. */
 const insteadOf =
   (options: TestApiOptions) =>
-  ({ authenticator: gate, ...opened }: Services): Partial<Services> => ({
-    authenticator: withClock(gate, options.now),
-    pages: options.pages ?? opened.pages,
-    bodies: options.bodies ?? opened.bodies,
-    largeCalls: options.largeCalls ?? opened.largeCalls,
-    unauthenticatedBodies: options.unauthenticatedBodies ?? opened.unauthenticatedBodies,
-    requestSecret: options.requestSecret ?? opened.requestSecret,
-    notificationLimit: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
-    signedNotificationLimit: createMinuteLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
-    checkoutLimit: createAddressLimit({ perMinute: options.checkoutsPerMinute ?? 1_000_000 }),
-    pictureLimit: createAddressLimit({ perMinute: 1_000_000 }),
-    ...(options.wrapWriter && { writer: options.wrapWriter(opened.writer) }),
-    ...(options.wrapLogin && { panel: { ...opened.panel, login: options.wrapLogin(opened.panel.login) } }),
-  })
+  ({ access, traffic, installation, limits, payments, writer }: Services): Partial<Services> => {
+    const { pages, bodies, largeCalls, unauthenticatedBodies, requestSecret, now, wrapWriter, wrapLogin } = options
+    const wrapped = wrapWriter?.(writer) ?? writer
+    return {
+      access: {
+        ...access,
+        authenticator: withClock(access.authenticator, now),
+        login: wrapLogin?.(access.login) ?? access.login,
+      },
+      traffic: {
+        ...traffic,
+        ...(pages && { pages }),
+        ...(bodies && { bodies }),
+        ...(largeCalls && { largeCalls }),
+        ...(unauthenticatedBodies && { unauthenticatedBodies }),
+      },
+      installation: { ...installation, ...(requestSecret && { requestSecret }) },
+      limits: createLimits({
+        ...limits,
+        notifications: options.notificationsPerMinute ?? 1_000_000,
+        checkouts: options.checkoutsPerMinute ?? 1_000_000,
+        pictures: 1_000_000,
+      }),
+      writer: wrapped,
+      payments: { ...payments, writer: wrapped },
+    }
+  }
 
 /** The requested replicas, or the one that follows all databases of the run (TEST_REPLICA_DELAY_MS). */
 function replicasOf(databaseUrl: string, { readUrls, readMaxLagMs, onRead }: TestApiOptions) {
@@ -266,7 +279,7 @@ export async function serve(
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     server,
-    tokens: services.sync.tokens,
+    tokens: services.access.tokens,
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

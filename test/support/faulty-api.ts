@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { ApiAuthenticator } from '#access/api-authenticator.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import type { Core } from '#service/core.ts'
@@ -22,8 +23,9 @@ export interface FaultyApi {
 export async function startFaultyApi(core: Core, databaseUrl: string): Promise<FaultyApi> {
   const closing: (() => Promise<void>)[] = []
 
-  async function listen(served: Core, instead: Partial<Services> = {}): Promise<string> {
-    const { url, close } = await serve(served, databaseUrl, {}, () => instead)
+  async function listen(served: Core, authenticator?: ApiAuthenticator): Promise<string> {
+    const instead = ({ access }: Services) => (authenticator ? { access: { ...access, authenticator } } : {})
+    const { url, close } = await serve(served, databaseUrl, {}, instead)
     closing.push(close)
     return url
   }
@@ -36,7 +38,7 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
     return {
       handlers: await listen(failing),
       all: await listen({ ...failing, gate: pool }),
-      gate: await listen(core, { authenticator: { admit: fail, charge: fail } }),
+      gate: await listen(core, { admit: fail, charge: fail }),
     }
   }
 

@@ -88,7 +88,7 @@ export const meRoute = readRoute({
   operation: 'getMe',
   summary: 'Empresa, chave e limites de quem chama',
   reply: singleOf(Me),
-  async read({ reader, caller, limits }) {
+  async read({ reader, caller, quota: limits }) {
     const found = await getMe(reader, caller.keyId)
     if (!found) return null
     const data = {

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import type { Vault } from '#crypto/vault.ts'
 import { addMilliseconds, type Calendar, dateInZone } from '#domain/instant.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
@@ -9,6 +10,7 @@ import type { EventReader } from '#ledger/reading.ts'
 import { type OpenReadSession, SHORT_WAIT_BUDGET_MS } from '#ledger/replicas/reads.ts'
 import { Unavailable } from '#lib/errors.ts'
 import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
 import { fullReader, type ReadSource } from '#queries/reader.ts'
 import { correctionsOf } from './clock-corrections.ts'
 import { openPast } from './past-tables.ts'
@@ -41,6 +43,14 @@ export interface AsOfCore extends LedgerStores, EventReader {
   readonly readsOf: OpenReadSession
   readonly asOf: AsOfBounds
   readonly paymentLinks: PaymentLinks
+}
+
+/** What reads of tables and ledgers use: at present, on replicas, in the past. */
+export interface LedgerReads extends AsOfCore {
+  /** For the statements of a company: its share of the connections of `pool`. */
+  readonly poolOf: PoolOf
+  /** Encrypts and decrypts secrets. */
+  readonly vault: Vault
 }
 
 export interface AsOfBounds {

@@ -2,14 +2,16 @@ import { pipeline } from 'node:stream/promises'
 import type { RequestHandler, Response } from 'express'
 import type { PanelSession } from '#access/sessions.ts'
 import { may } from '#domain/permissions.ts'
+import type { LogError } from '#http/middleware/problem-handler.ts'
 import { Problem } from '#http/problems.ts'
+import type { LedgerReads } from '#integrity/audit/as-of.ts'
 import { recordDownload } from '#integrity/audit/downloads.ts'
 import { auditPack } from '#integrity/audit/pack.ts'
 import type { PackWanted } from '#integrity/audit/pack-guide.ts'
 import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
-import type { Services } from '#services.ts'
 import type { ResponseTarget } from '../answer.tsx'
 import { whileAllowed } from '../rights-under-way.ts'
+import type { PanelServices } from '../route.ts'
 import { beginPack } from './begin.ts'
 
 /** Path of the download, below the panel; `?dados=abertos` includes personal data in clear. */
@@ -31,13 +33,13 @@ export const mayOpenPack = ({
   may(permissions, 'see_company') && seesPersonalData
 
 /** Sends the audit pack to users who may check the books (AUDIT-20), and records the download (AUDIT-26). */
-export function packDownload(context: Services): RequestHandler {
+export function packDownload(context: PanelServices): RequestHandler {
   const semaphore = createKeyedSemaphore(TURNS)
   return async (request, response) => {
     const { visit } = response.locals.place as ResponseTarget
     const { session } = visit
     const isOpened = request.query.dados === 'abertos'
-    const pool = context.poolOf(session.companyId)
+    const pool = context.reads.poolOf(session.companyId)
     if (!may(session.permissions, 'see_audit') || (isOpened && !mayOpenPack(session))) throw new Problem('owners_only')
     response.setHeader('Content-Type', 'application/zip')
     response.setHeader('Content-Disposition', `attachment; filename="auditoria-${session.companyId}.zip"`)
@@ -47,18 +49,18 @@ export function packDownload(context: Services): RequestHandler {
     const take = async (ended: AbortSignal) => {
       if (response.closed) return
       const now = new Date().toISOString()
-      const wanted = await beginPack({ pool, proof: context.proof }, session.companyId, {
+      const wanted = await beginPack({ pool, proof: context.proofs.proof }, session.companyId, {
         isOpened,
         now,
       })
       const what = isOpened ? 'opened_audit_pack' : 'audit_pack'
       const asked = { companyId: session.companyId, user_id: session.userId, what, subject: null } as const
-      const { store } = context.readsOf(session.companyId, {
+      const { store } = context.reads.readsOf(session.companyId, {
         revision: wanted.head.revision,
         wait_budget_ms: PATIENCE_MS,
       })
-      await recordDownload(context.pool, asked, (tell) =>
-        send({ ...context, store }, wanted, response, { tell, ended }),
+      await recordDownload(context.reads.pool, asked, (tell) =>
+        send({ ...context.reads, store }, wanted, context.log, response, { tell, ended }),
       )
     }
     await semaphore.run(session.companyId, () => whileAllowed(visit, request, response, take), gone.signal)
@@ -67,17 +69,18 @@ export function packDownload(context: Services): RequestHandler {
 
 /** Closes the connection on a time-out or failure, or when `ended` aborts: a truncated ZIP cannot be opened. */
 async function send(
-  context: Services,
+  reads: LedgerReads,
   wanted: PackWanted,
+  log: LogError,
   response: Response,
   { tell, ended }: { readonly tell: (done: number, total: number) => void; readonly ended: AbortSignal },
 ): Promise<boolean> {
   const signal = AbortSignal.any([AbortSignal.timeout(LONGEST_SENDING_MS), ended])
   try {
-    await pipeline(auditPack(context, wanted, tell, signal), response, { signal })
+    await pipeline(auditPack(reads, wanted, tell, signal), response, { signal })
     return true
   } catch (error) {
-    if (!response.closed) context.log('panel: audit pack download failed', error, response.locals.requestId as string)
+    if (!response.closed) log('panel: audit pack download failed', error, response.locals.requestId as string)
     response.destroy()
     return false
   }

@@ -7,9 +7,9 @@ import { Problem } from '#http/problems.ts'
 import { recordDownload } from '#integrity/audit/downloads.ts'
 import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
 import { type ExportedPerson, type ExportPart, exportPersonData } from '#privacy/data-export.ts'
-import type { Services } from '#services.ts'
 import type { ResponseTarget } from '../answer.tsx'
 import { whileAllowed } from '../rights-under-way.ts'
+import type { PanelServices } from '../route.ts'
 import { type ExportWriter, htmlWriter, jsonWriter } from './document.ts'
 
 /** Route path of a person's data export, below the panel. */
@@ -39,7 +39,7 @@ export const canExportPerson = ({
   may(permissions, 'see_company') && may(permissions, 'export') && seesPersonalData
 
 /** Sends the data export of a person as a file to permitted users (PRIV-51), and records the download (AUDIT-26). */
-export function dataExportDownload(context: Services): RequestHandler {
+export function dataExportDownload(context: PanelServices): RequestHandler {
   const semaphore = createKeyedSemaphore(TURNS)
   return async (request, response) => {
     const { visit } = response.locals.place as ResponseTarget
@@ -49,7 +49,7 @@ export function dataExportDownload(context: Services): RequestHandler {
     const person = { kind, id }
     const take = async (ended: AbortSignal) => {
       if (response.closed) return
-      const source = { ...context, pool: context.poolOf(session.companyId) }
+      const source = { ...context.reads, pool: context.reads.poolOf(session.companyId) }
       const pieces = await exportPersonData(source, session.companyId, person, new Date().toISOString())
       if (!pieces) throw new Problem('not_found')
       response.setHeader('Content-Type', FORMATS[format].type)
@@ -61,7 +61,7 @@ export function dataExportDownload(context: Services): RequestHandler {
         what: 'person_file',
         subject: `${kind}/${id}`,
       } as const
-      await recordDownload(context.pool, taken, () => send(response, pieces, FORMATS[format].writer(), ended))
+      await recordDownload(context.reads.pool, taken, () => send(response, pieces, FORMATS[format].writer(), ended))
     }
     await semaphore.run(session.companyId, () => whileAllowed(visit, request, response, take))
   }

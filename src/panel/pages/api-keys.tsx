@@ -152,7 +152,7 @@ export const apiKeyPages: readonly PanelRoute[] = [
     fields: () => FIELDS,
     schema: KeyForm,
     async act(submission, _, input) {
-      const { key, prefix, hash } = submission.context.panel.newKey(submission.session.isTest)
+      const { key, prefix, hash } = submission.context.access.newKey(submission.session.isTest)
       const answer = await submission.run(createApiKey, { ...input, prefix, hash })
       return isRefusal(answer) ? answer : createdPage(answer.replayed ? null : key)
     },

@@ -16,7 +16,7 @@ async function open(
   const chosen = memberships.find(({ user }) => user.company_id === companyId)
   if (!chosen) return invalid('company_id', 'não é uma das suas empresas')
   if (companyId === session.companyId) return { to: '/' }
-  const { login, sessions } = context.panel
+  const { login, sessions } = context.access
   const limited = await login.admit(chosen)
   if (limited) throw new Problem('rate_limited', undefined, { 'Retry-After': String(limited.retryAfter) })
   const issued = await sessions.exchange(session, chosen.holder)
@@ -29,7 +29,7 @@ export const companyPages: readonly PanelRoute[] = formPages({
   path: '/empresas',
   changes: false,
   section: 'profile',
-  subject: ({ context, session }) => context.panel.login.membershipsOf(session.email),
+  subject: ({ context, session }) => context.access.login.membershipsOf(session.email),
   title: () => 'Escolher a empresa',
   label: 'Abrir',
   back: () => '/',

@@ -149,7 +149,7 @@ export const forgetPages = <R extends PersonRecord>(pages: ForgetPages<R>): Pane
     schema: ConfirmedForgetInput,
     problem: neededText,
     async act(submission, person, { confirm: _, ...input }) {
-      const { retentionYears: retention_years } = submission.context
+      const { retentionYears: retention_years } = submission.context.environment
       const answer = await submission.run(forgetPerson, { kind, id: person.id, ...input, retention_years })
       if (isRefusal(answer)) return answer
       return { to: back(person), flash: answer.outcome === 'queued' ? 'esquecimento-marcado' : 'esquecida' }

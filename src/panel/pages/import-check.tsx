@@ -84,7 +84,7 @@ const ImportPreview = ({ imported, visit, checked }: ImportPreviewProps) => {
       {valid.length > 0 && (
         <form method="post" action={link(checkPathOf(imported))} class="form wide">
           <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
-          <input type="hidden" name="_key" value={visit.context.newId()} />
+          <input type="hidden" name="_key" value={visit.context.environment.newId()} />
           <input type="hidden" name={DIGEST} value={file.digest} />
           {Object.entries(reading).map(([name, value]) => (
             <input key={name} type="hidden" name={name} value={value} />

@@ -53,7 +53,7 @@ async function uploadPage(imported: ImportableKind, visit: PageContext, refusal?
       )}
       <form method="post" action={link(importPathOf(imported))} enctype="multipart/form-data" class="form wide">
         <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
-        <input type="hidden" name="_key" value={visit.context.newId()} />
+        <input type="hidden" name="_key" value={visit.context.environment.newId()} />
         <div class="field w12">
           <label for="campo-file">Planilha (XLSX ou CSV)</label>
           <input id="campo-file" name="file" type="file" accept={ACCEPTED} required aria-describedby="dica-file" />
@@ -121,9 +121,9 @@ function marksOf({ heads }: Sheet, chosen: Readonly<Record<string, unknown>>): C
   )
 }
 
-const fileStoreOf = ({ context: { poolOf, vault }, session: { companyId } }: PageContext) => ({
-  pool: poolOf(companyId),
-  vault,
+const fileStoreOf = ({ context: { reads }, session: { companyId } }: PageContext) => ({
+  pool: reads.poolOf(companyId),
+  vault: reads.vault,
   pause: createTimeSlicer(companyId),
 })
 

@@ -34,7 +34,7 @@ async function showIntegrations(visit: PageContext): Promise<PanelPage> {
     listHealth(reader),
   ])
   const webhooks = recordsOnPage<ShownWebhook>(page)
-  const { perMinute, perDay, bytesPerDay } = visit.context.limits
+  const { perMinute, perDay, bytesPerDay } = visit.context.limits.quota
   const body = (
     <>
       {visit.session.plan !== 'api' && (

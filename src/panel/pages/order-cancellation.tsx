@@ -57,7 +57,7 @@ export const orderCancellation = formPages({
   async act(submission, order, { reason }) {
     const { context, acting, idempotency } = submission
     const orderId = order.id
-    const answer = await cancelWithProvider(context, { acting, idempotency: idempotency(), orderId, reason })
+    const answer = await cancelWithProvider(context.payments, { acting, idempotency: idempotency(), orderId, reason })
     if (!isRefusal(answer)) return { to: back(order), flash: 'pedido-cancelado' }
     if (answer.refused !== 'order_already_paid') return answer
     const paid = (await orderOf(submission)) ?? order

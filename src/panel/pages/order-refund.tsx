@@ -150,7 +150,7 @@ export const orderRefundPages: readonly PanelRoute[] = [
     problem: problemOf,
     act: ({ context, acting, idempotency }, { id: orderId }, refund) =>
       outcomeOf(orderId, async () => {
-        const answer = await refundOrder(context, { acting, idempotency: idempotency(), orderId, refund })
+        const answer = await refundOrder(context.payments, { acting, idempotency: idempotency(), orderId, refund })
         return isRefusal(answer) ? ofForm(answer, refund) : answer
       }),
   }),
@@ -160,6 +160,6 @@ export const orderRefundPages: readonly PanelRoute[] = [
     access: 'refund_orders',
     subject: orderOf,
     act: ({ context, acting, form }, { id: orderId }) =>
-      outcomeOf(orderId, () => repeatRefund(context, { acting, orderId, refundId: formText(form, REFUND) })),
+      outcomeOf(orderId, () => repeatRefund(context.payments, { acting, orderId, refundId: formText(form, REFUND) })),
   }),
 ]

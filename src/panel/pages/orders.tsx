@@ -218,4 +218,4 @@ export const OrderBadges = ({ order, now }: { readonly order: OrderObject; reado
 
 /** The order of a path; null if it does not exist. */
 export const orderOf = (visit: PageContext): Promise<ShownOrder | null> =>
-  loadRecord(visit, ({ readModel, context }, id) => getOrder(readModel.reader, id, context))
+  loadRecord(visit, ({ readModel, context }, id) => getOrder(readModel.reader, id, context.reads))

@@ -26,10 +26,10 @@ export async function loadPersonNeeds(
   id: number,
 ): Promise<PersonNeeds> {
   const { reader, today, timezone } = readModel
-  const since = documentsSince(context.retentionYears, today, timezone)
+  const since = documentsSince(context.environment.retentionYears, today, timezone)
   const { rows } = await reader.query<Holding>({ ...holdingStatement(kind), values: [id, since] })
   const { needs, count } = rows[0] as Holding
-  return { ...holdingPeriod(needs, context.retentionYears, timezone), count }
+  return { ...holdingPeriod(needs, context.environment.retentionYears, timezone), count }
 }
 
 interface NamedNeed {

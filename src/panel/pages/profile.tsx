@@ -58,7 +58,7 @@ async function setPin(
   { current_password: password, pin }: z.infer<typeof PinForm>,
 ): Promise<Redirect | Refusal> {
   const { session, context, address } = submission
-  const confirmed = await context.panel.login.confirm({ email: session.email, password }, { address, isInside: true })
+  const confirmed = await context.access.login.confirm({ email: session.email, password }, { address, isInside: true })
   if (confirmed.kind !== 'right') return refusedPassword(confirmed)
   const answer = await submission.run(changePin, { id: session.userId, pin_hash: await hashPassword(pin) })
   return isRefusal(answer) ? answer : { to: PATH, flash: 'pin-alterado' }
@@ -94,7 +94,7 @@ async function change(
   { session, context, address, requestId }: FormSubmission,
   { current_password: current, new_password: next }: z.infer<typeof PasswordForm>,
 ): Promise<Redirect | Refusal> {
-  const services = { login: context.panel.login, writer: context.writer }
+  const services = { login: context.access.login, writer: context.writer }
   const outcome = await changeOwnPassword(services, session, { current, next }, { address, requestId })
   if (isRefusal(outcome)) return outcome
   return outcome.kind === 'changed' ? { to: '/entrar', flash: 'senha-trocada' } : refusedPassword(outcome)

@@ -100,7 +100,7 @@ async function showCalls(visit: PageContext): Promise<PanelPage> {
   const { reader, timezone } = visit.readModel
   const keys = await listApiKeys(reader, MOST_KEYS)
   const filters = filtersOf(keys)
-  await visit.context.calls.flush()
+  await visit.context.traffic.calls.flush()
   const calls = await readListPage<RequestObject>(visit, filters, (_visit, asked) =>
     listFiltered(Search, asked, (search) => listRequests(reader, { ...search, limit: CALLS_OF_A_PAGE })),
   )

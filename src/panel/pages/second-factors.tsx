@@ -45,14 +45,14 @@ async function confirmPassword(
   { current_password: password }: z.infer<typeof Confirmed>,
 ): Promise<Refusal | null> {
   const { email } = session
-  const confirmed = await context.panel.login.confirm({ email, password }, { address, isInside: true })
+  const confirmed = await context.access.login.confirm({ email, password }, { address, isInside: true })
   return confirmed.kind === 'right' ? null : refusedPassword(confirmed)
 }
 
 /** The user's second factors, with what can be done about them. */
 export async function SecondFactorsCard({ visit }: { readonly visit: PageContext }) {
   const { session, context, readModel } = visit
-  const { secondFactors } = context.panel
+  const { secondFactors } = context.access
   const [factors, left] = await Promise.all([
     secondFactors.list(session.email),
     secondFactors.recoveryCodes.count(session.email),
@@ -135,7 +135,7 @@ const codesPage = (codes: readonly string[]): PanelPage => ({
 
 /** Ends the sessions that began without a second factor, in all companies of the person. */
 async function endOtherSessions({ context, session }: FormSubmission): Promise<void> {
-  const { login, sessions } = context.panel
+  const { login, sessions } = context.access
   for (const { holder } of await login.membershipsOf(session.email)) {
     const allBut = holder.companyId === session.companyId ? session.sessionHash : null
     await sessions.end(holder, { allBut })
@@ -145,7 +145,7 @@ async function endOtherSessions({ context, session }: FormSubmission): Promise<v
 /** Records and stores a verified factor. The first one brings the recovery codes. */
 async function addFactor(submission: FormSubmission, factor: VerifiedFactor): Promise<PanelPage | Redirect | Refusal> {
   const { context, session, run } = submission
-  const { secondFactors } = context.panel
+  const { secondFactors } = context.access
   const { method } = factor
   const answer = await run(recordSecondFactor, { id: session.userId, method })
   if (isRefusal(answer)) return answer
@@ -207,7 +207,7 @@ const appPages = formPages({
   async act(submission, { secret }, { code, ...confirmed }) {
     const refused = await confirmPassword(submission, confirmed)
     if (refused) return refused
-    const factor = await submission.context.panel.secondFactors.verifyNew({ method: 'totp', secret, code })
+    const factor = await submission.context.access.secondFactors.verifyNew({ method: 'totp', secret, code })
     return factor ? addFactor(submission, factor) : invalid('code', 'está incorreto. Confira a hora do celular')
   },
 })
@@ -223,7 +223,7 @@ const STEP = 'etapa'
 
 /** Each page begins a step: its challenge is valid once. */
 async function passkeySetup({ context, session }: PageContext): Promise<PasskeySetup> {
-  const { secondFactors } = context.panel
+  const { secondFactors } = context.access
   const { email, personGeneration: generation, userName } = session
   const { token, step } = await secondFactors.steps.begin('registration', { email, generation })
   const options = await secondFactors.registrationOptions(step, userName)
@@ -235,7 +235,7 @@ async function addPasskey(
   { label, ...confirmed }: z.infer<typeof Confirmed> & { readonly label: string },
 ): Promise<PanelPage | Redirect | Refusal> {
   const { context, session, form } = submission
-  const { secondFactors } = context.panel
+  const { secondFactors } = context.access
   const refused = await confirmPassword(submission, confirmed)
   if (refused) return refused
   const step = await secondFactors.steps.find('registration', formText(form, STEP))
@@ -250,7 +250,7 @@ async function addPasskey(
 const passkeyPages = formPages({
   ...own,
   path: `${PATH}/chave`,
-  subject: async (visit) => (visit.context.panel.secondFactors.takesPasskeys ? passkeySetup(visit) : NO_PASSKEYS),
+  subject: async (visit) => (visit.context.access.secondFactors.takesPasskeys ? passkeySetup(visit) : NO_PASSKEYS),
   obstacle: (setup) => (typeof setup === 'string' ? setup : null),
   title: () => 'Adicionar chave de acesso',
   intro: (setup) => (
@@ -276,7 +276,7 @@ const passkeyPages = formPages({
 })
 
 const ownFactors = ({ context, session }: PageContext): Promise<readonly SecondFactor[]> =>
-  context.panel.secondFactors.list(session.email)
+  context.access.secondFactors.list(session.email)
 
 const noFactor = (factors: readonly SecondFactor[]): string | null =>
   factors.length === 0 ? 'A verificação em duas etapas não está ativada.' : null
@@ -301,7 +301,7 @@ const codePages = formPages({
     if (refused) return refused
     const answer = await run(recordRecoveryCodes, { id: session.userId })
     if (isRefusal(answer)) return answer
-    const { secondFactors } = context.panel
+    const { secondFactors } = context.access
     const codes = answer.replayed ? null : await secondFactors.recoveryCodes.renew(session.email)
     if (codes === null) return { to: HOME, flash: 'sem-alteracao' }
     secondFactors.notify(session.email, { kind: 'recovery_codes_renewed' })
@@ -333,8 +333,8 @@ const removalPages = formPages({
     if (refused) return refused
     const answer = await run(recordSecondFactorRemoval, { id: session.userId, method })
     if (isRefusal(answer)) return answer
-    await context.panel.secondFactors.remove(session.email, id)
-    context.panel.secondFactors.notify(session.email, { kind: 'second_factor_removed' })
+    await context.access.secondFactors.remove(session.email, id)
+    context.access.secondFactors.notify(session.email, { kind: 'second_factor_removed' })
     return { to: HOME, flash: 'etapa-removida' }
   },
 })

@@ -46,7 +46,7 @@ const idOf = ({ session }: Pick<PageContext, 'session'>): string => session.sess
 
 /** Browsers logged in to this company. */
 export async function SessionsCard({ visit, of, to, endAll }: SessionsProps) {
-  const sessions = await visit.context.panel.sessions.list(of)
+  const sessions = await visit.context.access.sessions.list(of)
   const own = idOf(visit)
   const { timezone } = visit.readModel
   return (
@@ -84,7 +84,7 @@ export async function SessionsCard({ visit, of, to, endAll }: SessionsProps) {
 
 /** Ends the session in the form, or all others, then redirects to `back`. */
 export async function endSessions(submission: FormSubmission, of: SessionsOf, back: string): Promise<Redirect> {
-  const { sessions } = submission.context.panel
+  const { sessions } = submission.context.access
   const id = formText(submission.form, 'sessao')
   await sessions.end(of, id === '' ? { allBut: submission.session.sessionHash } : { id })
   return { to: back, flash: id === '' ? 'sessoes-encerradas' : 'sessao-encerrada' }

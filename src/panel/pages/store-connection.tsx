@@ -19,7 +19,7 @@ const CONNECT_PATH = '/loja/conectar'
 
 const pathOf = ({ id }: Pick<StoreObject, 'id'>): string => `/loja/lojas/${id}`
 
-const redirectUriOf = ({ context }: PageContext): string => `${context.publicUrl}${PANEL}${CONNECT_PATH}`
+const redirectUriOf = ({ context }: PageContext): string => `${context.environment.publicUrl}${PANEL}${CONNECT_PATH}`
 
 /**
  * The store's account at the provider, with the button that connects one. Null if the service cannot connect stores, and
@@ -28,7 +28,7 @@ const redirectUriOf = ({ context }: PageContext): string => `${context.publicUrl
 export function ConnectionCard({ visit, store }: { readonly visit: PageContext; readonly store: StoreObject }) {
   const { context, session, readModel } = visit
   const { connection } = store
-  if (session.isTest || (context.connector === null && connection === null)) return null
+  if (session.isTest || (context.payments.connector === null && connection === null)) return null
   const ends = connection && formatDateTime(connection.expires_at, readModel.timezone)
   return (
     <Card title="Mercado Pago">
@@ -43,9 +43,9 @@ export function ConnectionCard({ visit, store }: { readonly visit: PageContext; 
       ) : (
         <p>Conecte a conta da loja no Mercado Pago: o token de acesso é guardado aqui e renovado sozinho.</p>
       )}
-      {context.connector && (
+      {context.payments.connector && (
         <div class="actions">
-          <a class="button" href={authorizationUrl(visit, context.connector, store)}>
+          <a class="button" href={authorizationUrl(visit, context.payments.connector, store)}>
             {connection ? 'Conectar de novo ao Mercado Pago' : 'Conectar ao Mercado Pago'}
           </a>
         </div>
@@ -59,7 +59,12 @@ const refusalText = ({ refusal }: NonNullable<StoreObject['connection']>): strin
 
 function authorizationUrl(visit: PageContext, connector: ProviderConnector, { id }: StoreObject): string {
   const { context, session } = visit
-  const { state, challenge } = makeConnectionState(session.csrfToken, id, Date.parse(session.now), context.newId())
+  const { state, challenge } = makeConnectionState(
+    session.csrfToken,
+    id,
+    Date.parse(session.now),
+    context.environment.newId(),
+  )
   return connector.authorizationUrl({ state, challenge, redirectUri: redirectUriOf(visit) })
 }
 
@@ -68,7 +73,7 @@ async function connect(visit: PageContext): Promise<PanelPage | Redirect> {
   const { context, session, query } = visit
   const asked = readConnectionState(session.csrfToken, query.state ?? '', Date.parse(session.now))
   const store = asked && (await loadStore(visit, asked.storeId))
-  if (!asked || !store || !context.connector)
+  if (!asked || !store || !context.payments.connector)
     return failed('Este pedido de conexão expirou. Comece de novo na página da loja.')
   const to = pathOf(store)
   if (query.error !== undefined || !query.code)
@@ -76,7 +81,7 @@ async function connect(visit: PageContext): Promise<PanelPage | Redirect> {
   const { code } = query
   const { verifier } = asked
   const exchange = { code, verifier, redirectUri: redirectUriOf(visit), sandbox: store.sandbox }
-  const tokens = await context.connector.exchange(exchange).catch(messageOf)
+  const tokens = await context.payments.connector.exchange(exchange).catch(messageOf)
   if (typeof tokens === 'string') return failed(tokens, to)
   if (tokens.liveMode === store.sandbox)
     return failed(
@@ -107,7 +112,7 @@ async function save(
   { accountId, accessToken, refreshToken, expiresAt }: ProviderTokens,
 ): Promise<PanelPage | Redirect> {
   const to = pathOf({ id })
-  const acting = { ...asUser(session, 'panel', context.newId()), guard: liveUser(session) }
+  const acting = { ...asUser(session, 'panel', context.environment.newId()), guard: liveUser(session) }
   const granted = {
     account_id: accountId,
     access_token: accessToken,

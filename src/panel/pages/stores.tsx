@@ -120,7 +120,7 @@ async function showStore(visit: PageContext): Promise<PanelPage | null> {
   if (!store) return null
   const here = `${PATH}/${store.id}`
   const { enabled } = store
-  const unkept = await countUnstored(visit.context.pool, visit.session.companyId, store.id)
+  const unkept = await countUnstored(visit.context.reads.pool, visit.session.companyId, store.id)
   const body = (
     <>
       <Card title="Dados">
@@ -139,7 +139,7 @@ async function showStore(visit: PageContext): Promise<PanelPage | null> {
       <ConnectionCard visit={visit} store={store} />
       <Card title="Endereço das notificações">
         <p>
-          <code>{`${visit.context.publicUrl}/webhook/paymentprovider/${store.alias}/{pedido}`}</code>
+          <code>{`${visit.context.environment.publicUrl}/webhook/paymentprovider/${store.alias}/{pedido}`}</code>
         </p>
         <p class="hint">É informado ao provedor em cada pagamento; não é preciso cadastrá-lo.</p>
         {unkept > 0 && (
@@ -171,7 +171,7 @@ export const storePages: readonly PanelRoute[] = [
   ...formPages({
     ...changing,
     path: `${PATH}/nova`,
-    subject: ({ context }) => ({ commission_percentage: context.storeCommission }),
+    subject: ({ context }) => ({ commission_percentage: context.environment.storeCommission }),
     title: () => 'Nova loja',
     before: ({ commission_percentage }) => (
       <p>{`Comissão do serviço: ${formatPercentage(commission_percentage)} de cada pagamento.`}</p>

@@ -33,7 +33,7 @@ interface RecoveredUser {
 
 /** The shop that the person's e-mail is about. */
 const shopOf = ({ session: { companyName: name, logoUrl, brandColor: color }, context }: PageContext) =>
-  toShopBrand({ name, logoUrl, color }, context.publicUrl)
+  toShopBrand({ name, logoUrl, color }, context.environment.publicUrl)
 
 /** Another user of the company. */
 async function recoveredUser(visit: PageContext): Promise<RecoveredUser | null> {
@@ -43,7 +43,7 @@ async function recoveredUser(visit: PageContext): Promise<RecoveredUser | null> 
   const { id, name, role } = user
   const email = user.id === userId || user.status !== 'active' ? null : user.email
   if (email === null) return { id, name, role, email, isElsewhere: false, hasSecondFactor: false }
-  const { companiesOf, secondFactors } = visit.context.panel
+  const { companiesOf, secondFactors } = visit.context.access
   const [companies, methods] = await Promise.all([companiesOf(email), secondFactors.methodsOf([email])])
   const isElsewhere = [...companies].some((company) => company !== companyId)
   return { id, name, role, email, isElsewhere, hasSecondFactor: methods.has(email) }
@@ -51,7 +51,7 @@ async function recoveredUser(visit: PageContext): Promise<RecoveredUser | null> 
 
 /** The methods of a user's second factors, for people. */
 export async function secondFactorText({ context }: PageContext, email: string | null): Promise<string> {
-  const methods = email === null ? [] : ((await context.panel.secondFactors.methodsOf([email])).get(email) ?? [])
+  const methods = email === null ? [] : ((await context.access.secondFactors.methodsOf([email])).get(email) ?? [])
   return methods.length === 0 ? 'Não ativada' : methods.map((method) => METHOD_NAMES[method]).join(', ')
 }
 
@@ -116,13 +116,13 @@ export const userRecoveryPages: readonly PanelRoute[] = [
       const answer = await run(recordPasswordLink, { id: user.id })
       if (isRefusal(answer)) return answer
       if (answer.replayed) return linkPage(null)
-      const secret = await context.panel.passwordLinks.issue(user.email, {
+      const secret = await context.access.passwordLinks.issue(user.email, {
         companyId: session.companyId,
         madeBy: session.userId,
         role: user.role,
       })
       if (secret === null) return { to: pathOf(user), flash: 'sem-alteracao' }
-      context.panel.secondFactors.notify(user.email, {
+      context.access.secondFactors.notify(user.email, {
         kind: 'password_link_created',
         shop: shopOf(submission),
       })
@@ -152,7 +152,7 @@ export const userRecoveryPages: readonly PanelRoute[] = [
       if (user.email === null || user.isElsewhere) return null
       const answer = await run(recordSecondFactorRemoval, { id: user.id, method: null })
       if (isRefusal(answer)) return answer
-      const { secondFactors, sessions } = context.panel
+      const { secondFactors, sessions } = context.access
       await secondFactors.remove(user.email, null)
       await sessions.end({ companyId: session.companyId, userId: user.id }, { allBut: null })
       if (!answer.replayed)

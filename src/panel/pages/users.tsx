@@ -154,7 +154,7 @@ async function handOver(
   { email }: Pick<User, 'email'>,
   isReplayed: boolean,
 ): Promise<PanelPage | Redirect> {
-  const { invitations } = context.panel
+  const { invitations } = context.access
   if (isReplayed) return { to: HOME, flash: 'convidado' }
   try {
     if (email !== null && (await invitations.send(invitation, { email, companyId: session.companyId })))
@@ -180,13 +180,13 @@ async function invite(
   submission: FormSubmission,
   fields: z.infer<typeof InviteFields>,
 ): Promise<PanelPage | Redirect | Refusal> {
-  const { link, ...made } = await submission.context.panel.invitations.create(fields.email)
+  const { link, ...made } = await submission.context.access.invitations.create(fields.email)
   const answer = await submission.run(inviteUser, { ...fields, ...made })
   return isRefusal(answer) ? answer : handOver(submission, { link }, fields, answer.replayed)
 }
 
 async function inviteAgain(submission: FormSubmission, { id, email }: User): Promise<PanelPage | Redirect | Refusal> {
-  const { link, ...made } = await submission.context.panel.invitations.create(email ?? '')
+  const { link, ...made } = await submission.context.access.invitations.create(email ?? '')
   const answer = await submission.run(renewInvitation, { id, ...made })
   return isRefusal(answer) ? answer : handOver(submission, { link }, { email }, answer.replayed)
 }
@@ -281,7 +281,7 @@ export async function UserTable({
   readonly users: readonly UserObject[]
 }) {
   const emails = users.flatMap(({ email }) => email ?? [])
-  const methods = await visit.context.panel.secondFactors.methodsOf(emails)
+  const methods = await visit.context.access.secondFactors.methodsOf(emails)
   return (
     <ListTable
       isList

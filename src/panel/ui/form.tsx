@@ -45,7 +45,7 @@ export const Form = (props: FormProps) => {
   return visit.reaches('POST', to) ? (
     <form method="post" action={link(to)} class="form" novalidate>
       <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
-      <input type="hidden" name="_key" value={visit.context.newId()} />
+      <input type="hidden" name="_key" value={visit.context.environment.newId()} />
       <input type="hidden" name={INPUT_OWNER} value={inputOwnerOf(visit.session)} />
       {secrets.length > 0 && <input type="hidden" name={SECRETS} value={secrets.join(' ')} />}
       {problem && <Alert>{problem}</Alert>}
@@ -83,7 +83,7 @@ export const ButtonForm = ({ visit, to, label, values = {}, isDangerous, isMain 
   visit.reaches('POST', to) ? (
     <form method="post" action={link(to)} class="inline">
       <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
-      <input type="hidden" name="_key" value={visit.context.newId()} />
+      <input type="hidden" name="_key" value={visit.context.environment.newId()} />
       {Object.entries(values).map(([name, value]) => (
         <input key={name} type="hidden" name={name} value={value} />
       ))}

@@ -79,7 +79,7 @@ const OTHERS = 10
 export async function History({ visit, subject, others = [] }: HistoryProps) {
   const { readModel, context, session } = visit
   if (readModel.moment) return null
-  const pageOf = (of: string) => listHistory({ ...context, reader: readModel.reader }, of, { limit: SHOWN })
+  const pageOf = (of: string) => listHistory({ ...context.reads, reader: readModel.reader }, of, { limit: SHOWN })
   const page = await pageOf(subject)
   if (!page || isRefusal(page)) return null
   const further = await Promise.all(others.slice(0, OTHERS).map(pageOf))

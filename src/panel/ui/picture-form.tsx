@@ -22,7 +22,7 @@ export const PictureForm = ({ visit, to, noun, hint, hasPicture }: PictureFormPr
   <>
     <form method="post" action={link(to)} enctype="multipart/form-data" class="form" data-picture={MAX_PICTURE_BYTES}>
       <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
-      <input type="hidden" name="_key" value={visit.context.newId()} />
+      <input type="hidden" name="_key" value={visit.context.environment.newId()} />
       <div class="field w12">
         <label for="campo-imagem">Arquivo de imagem</label>
         <input

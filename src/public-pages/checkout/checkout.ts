@@ -57,7 +57,10 @@ const pagePolicy: RequestHandler = (_request, response, next) => {
   next()
 }
 
-interface CheckoutContext extends Services {
+/** What checkout pages are given. */
+type CheckoutServices = Pick<Services, 'reads' | 'payments' | 'live' | 'limits' | 'traffic' | 'log'>
+
+interface CheckoutContext extends CheckoutServices {
   readonly payByPix: PayByPix
   readonly takesPix: TakesPix
   readonly presses: ReturnType<typeof createMinuteLimit>
@@ -67,22 +70,19 @@ interface CheckoutContext extends Services {
 const ORDER = '/:store_alias/:token'
 
 /** Pages below /pagar on which buyers see and pay an order; the link is the only credential (ORDER-30 … ORDER-36). */
-export function checkout(options: Services): Router {
-  const onError = (error: unknown) => options.log('checkout: open pages are not updated', error, '')
+export function checkout(services: CheckoutServices): Router {
+  const { reads, payments, live, limits, log } = services
+  const onError = (error: unknown) => log('checkout: open pages are not updated', error, '')
   const desk: CheckoutContext = {
-    ...options,
-    payByPix: createPayByPix(options),
+    ...services,
+    payByPix: createPayByPix(payments),
     takesPix: createTakesPix(() => performance.now()),
     presses: createMinuteLimit({ perMinute: PRESSES_PER_MINUTE }),
-    followers: createOrderUpdates({ live: options.live, pool: options.pool, onError }),
+    followers: createOrderUpdates({ live, pool: reads.pool, onError }),
   }
   const router = express.Router({ caseSensitive: true, strict: true })
   router.use('/assets', assets.serve(), serveBrandStyles())
-  router.use(
-    pagePolicy,
-    requireHttps(limitUnauthenticatedBy(options.checkoutLimit)),
-    limitAddresses(options.checkoutLimit),
-  )
+  router.use(pagePolicy, requireHttps(limitUnauthenticatedBy(limits.checkouts)), limitAddresses(limits.checkouts))
   serve(router, ORDER, 'get', 'GET, HEAD', (request, response) => show(desk, request, response))
   serve(router, `${ORDER}/ao-vivo`, 'get', 'GET, HEAD', async (request, response) =>
     streamTo(desk.followers, await orderOf(desk, request, response), request, response),
@@ -90,9 +90,7 @@ export function checkout(options: Services): Router {
   serve(router, `${ORDER}/pix`, 'post', 'POST', (request, response) => pay(desk, request, response))
   router.use((_request, _response, next) => next(new Problem('not_found')))
   // The request path is a credential and must not be logged.
-  router.use(
-    problemHandler((_, error, id) => options.log('checkout: request failed', error, id), answerCheckoutFailure),
-  )
+  router.use(problemHandler((_, error, id) => log('checkout: request failed', error, id), answerCheckoutFailure))
   return router
 }
 
@@ -113,15 +111,15 @@ const limitAddresses =
 
 /** The order of a request's path; error pages then name its shop. @throws Problem: the same 404 for everything that is wrong with it (ORDER-32) */
 async function orderOf(
-  { pool, paymentLinks: { secret } }: CheckoutContext,
+  { reads: { pool, paymentLinks } }: CheckoutContext,
   { params }: Request,
   response: Response,
 ): Promise<BuyersOrder> {
   const { store_alias, token } = params as { store_alias: string; token: string }
   const alias = Alias.safeParse(store_alias).data
-  const id = alias === undefined ? null : orderIdOf(secret, alias, token)
+  const id = alias === undefined ? null : orderIdOf(paymentLinks.secret, alias, token)
   const found = alias === undefined || id === null ? null : await findBuyersOrder(pool, alias, id)
-  if (!found || !isTokenOf(secret, token, found.order)) throw new Problem('not_found')
+  if (!found || !isTokenOf(paymentLinks.secret, token, found.order)) throw new Problem('not_found')
   response.locals.shop = found.shop
   return found
 }
@@ -156,13 +154,13 @@ async function answer(
   })
 }
 
-const codeOf = ({ paymentLinks }: CheckoutContext, { params }: Request): string =>
+const codeOf = ({ reads: { paymentLinks } }: CheckoutContext, { params }: Request): string =>
   formCodeOf(paymentLinks.secret, params.token as string)
 
 async function isPixOffered(desk: CheckoutContext, { companyId, order, enabled }: BuyersOrder): Promise<boolean> {
   if (!enabled || order.payments.length >= ATTEMPTS_FOR_PAGES) return false
   return desk.takesPix(order.store_alias, async () => {
-    const options = await paymentOptions(desk, { companyId, orderId: order.id, bin: undefined })
+    const options = await paymentOptions(desk.payments, { companyId, orderId: order.id, bin: undefined })
     return options?.methods ?? []
   })
 }
@@ -182,7 +180,7 @@ async function pay(desk: CheckoutContext, request: Request, response: Response):
   const { companyId, order } = found
   const refused = await desk.payByPix({ companyId, order, email, requestId: response.locals.requestId as string })
   if (!refused) return back()
-  const now = (await findBuyersOrder(desk.pool, order.store_alias, order.id)) ?? found
+  const now = (await findBuyersOrder(desk.reads.pool, order.store_alias, order.id)) ?? found
   // Paid, cancelled or waiting by now: the page says so itself.
   if (!mayAskForPix(checkoutStateOf(now.order, now.now))) return back()
   const problem = refused.refused === 'payment_refused' ? NOT_TAKEN : NOT_MADE
@@ -203,13 +201,14 @@ async function requireForm(desk: CheckoutContext, request: Request, response: Re
   if (site !== undefined && site !== 'same-origin' && site !== 'none') throw new Problem('cross_site_form')
   dropFormCharset(request)
   if (!request.is(FORM_TYPE)) throw new Problem('unsupported_media_type')
-  holdBody(unauthenticatedBodyBudget(desk.unauthenticatedBodies.checkouts), FORM_BYTES, request, response)
+  holdBody(unauthenticatedBodyBudget(desk.traffic.unauthenticatedBodies.checkouts), FORM_BYTES, request, response)
   await new Promise<void>((resolve, reject) => {
     parseForm(request, response, (error?: unknown) =>
       error === undefined ? resolve() : reject(bodyProblem(error, FORM_BYTES, request)),
     )
   })
   const code: unknown = request.body.codigo
-  const isOurs = typeof code === 'string' && isFormCode(desk.paymentLinks.secret, request.params.token as string, code)
+  const isOurs =
+    typeof code === 'string' && isFormCode(desk.reads.paymentLinks.secret, request.params.token as string, code)
   if (!isOurs) throw new Problem('cross_site_form')
 }

@@ -12,13 +12,14 @@ import type { Services } from '#services.ts'
 import { documentOf, PAGE_POLICY, type TrustedKeys } from './document.tsx'
 
 /** Serves `/conferir`, the public page that verifies receipts (PROOF-48, PROOF-49). */
-export function serveVerificationPage({ pool, proof, checkoutLimit }: Services): Router {
+export function serveVerificationPage(services: Pick<Services, 'reads' | 'proofs' | 'limits'>): Router {
+  const { reads, proofs, limits } = services
   const router = express.Router({ caseSensitive: true, strict: true })
-  const one = router.route('/').all(routed(RECEIPT_PAGE), requireHttps(limitUnauthenticatedBy(checkoutLimit)))
+  const one = router.route('/').all(routed(RECEIPT_PAGE), requireHttps(limitUnauthenticatedBy(limits.checkouts)))
   one.get(async (request, response) => {
-    const counted = await checkoutLimit.consume(request.ip ?? '')
+    const counted = await limits.checkouts.consume(request.ip ?? '')
     if (counted.limited) throw limited(counted)
-    const [{ family }, entries] = await Promise.all([installationOf(pool), proof.keys()])
+    const [{ family }, entries] = await Promise.all([installationOf(reads.pool), proofs.proof.keys()])
     response.setHeader('Content-Security-Policy', PAGE_POLICY)
     response.setHeader('Referrer-Policy', 'no-referrer')
     // Keys rotate: the page must embed the present ring.

@@ -38,7 +38,7 @@ function progressOf({ what, done, total, state }: Download): string {
 async function showPack(visit: PageContext): Promise<PanelPage> {
   const { context, session, query } = visit
   const before = pathId(query.cursor ?? '')
-  const found = await listDownloads(context.pool, session.companyId, { before, limit: SHOWN + 1 })
+  const found = await listDownloads(context.reads.pool, session.companyId, { before, limit: SHOWN + 1 })
   const mayOpen = mayOpenPack(session)
   const body = (
     <>

@@ -100,13 +100,13 @@ async function showTimeline(visit: PageContext): Promise<PanelPage> {
   const filters = FILTERS(await actorOptions(visit.readModel))
   const query = searchOf(filters, asked)
   const filled = filledWith(filters, asked, isRefusal(query) ? query : undefined)
-  const check = await findTableCheck(visit.context.pool, visit.session.companyId)
+  const check = await findTableCheck(visit.context.reads.pool, visit.session.companyId)
   const head = await readModelHead(visit.readModel.reader)
-  const seals = await sealStateOf(visit.context.pool, visit.session.companyId)
+  const seals = await sealStateOf(visit.context.reads.pool, visit.session.companyId)
   const body = (
     <>
       <Seals state={seals} timezone={visit.session.timezone} />
-      <Attestors states={await visit.context.proof.attestors()} timezone={visit.session.timezone} />
+      <Attestors states={await visit.context.proofs.proof.attestors()} timezone={visit.session.timezone} />
       <LastCheck check={check} revision={head.revision} timezone={visit.session.timezone} />
       <Filters path={PATH} fields={filters} filled={filled} target="livro" />
       <div id="livro">
@@ -141,7 +141,7 @@ async function events(visit: PageContext, { antes, ...asked }: TimelineQuery) {
   const before = Math.min(antes === undefined ? revision + 1 : Number(antes), revision + 1)
   const filters = filtersOf(asked, readModel.timezone)
   const corrections = await correctionsOf(readModel.reader)
-  const found = await timeline(context.store, readModel.companyId, corrections, before, filters, EVENTS_OF_A_PAGE)
+  const found = await timeline(context.reads.store, readModel.companyId, corrections, before, filters, EVENTS_OF_A_PAGE)
   const actors = await namesOfActors(readModel, found.events)
   const names = await namesOfSubjects(readModel, found.events)
   return (
@@ -225,7 +225,7 @@ async function showEvent(visit: PageContext): Promise<PanelPage | null> {
   const { readModel, context, params, session } = visit
   if (!/^\d{1,15}$/.test(params.revision ?? '')) return null
   const revision = Number(params.revision)
-  const found = await openedEventAt(context, readModel.companyId, revision)
+  const found = await openedEventAt(context.reads, readModel.companyId, revision)
   if (!found) return null
   const event = session.seesPersonalData ? found.event : shownEvent(found.event, session)
   const { data: opened } = shownEvent({ ...found.event, data: found.opened }, session)
@@ -308,7 +308,7 @@ const timelineFile: TableRoute = {
     const { revision } = await readModelHead(readModel.reader)
     async function* rows() {
       for (let before: number | null = revision + 1; before !== null; ) {
-        const found = await timeline(context.store, readModel.companyId, corrections, before, filters, OF_A_FILE)
+        const found = await timeline(context.reads.store, readModel.companyId, corrections, before, filters, OF_A_FILE)
         const actors = await namesOfActors(readModel, found.events)
         for (const { revision, recorded_at, type, subject, origin, actor, hash } of found.events)
           yield [

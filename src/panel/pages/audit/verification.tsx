@@ -28,7 +28,7 @@ async function verify(submission: FormSubmission): Promise<PanelPage> {
   const [after, hash] = [formText(form, 'apos'), formText(form, 'hash')]
   const isGoingOn = /^\d{1,15}$/.test(after) && /^[0-9a-f]{64}$/.test(hash)
   const before = isGoingOn ? { revision: Number(after), hash } : null
-  const verified = await context.verifier.verify(readModel.companyId, before)
+  const verified = await context.proofs.verifier.verify(readModel.companyId, before)
   const { valid, revision, hash: reached } = verified.verification
   const goesOn = valid && revision < verified.head
   return {

@@ -15,10 +15,14 @@ import { CameBack, cameBack, GivenBackLines, lineScope, SumLine, saleOf } from '
 async function show(visit: PageContext): Promise<PanelPage | null> {
   const { context, readModel } = visit
   const sale = await saleOf(visit)
-  const made = sale && (await receiptOf({ ...context, reader: readModel.reader }, sale.id))
+  const made =
+    sale && (await receiptOf({ ...context.proofs, store: context.reads.store, reader: readModel.reader }, sale.id))
   if (!sale || !made) return null
   const { receipt } = made
-  const [code, short] = [codeOf(receipt, context.publicUrl), shortCodeOf(receipt, context.publicUrl)]
+  const [code, short] = [
+    codeOf(receipt, context.environment.publicUrl),
+    shortCodeOf(receipt, context.environment.publicUrl),
+  ]
   const company = await companyOf(visit)
   const body = (
     <div class="receipt">
@@ -30,7 +34,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
       <Lines sale={sale} units={await findUnits(readModel.reader, sale.items)} />
       <Paid sale={sale} />
       <p class="note">Não é documento fiscal.</p>
-      <Proof code={code} receipt={receipt} publicUrl={context.publicUrl}>
+      <Proof code={code} receipt={receipt} publicUrl={context.environment.publicUrl}>
         {code.isWhole && (
           <div class="narrow-paper">
             <Code code={short} svg={await drawn(short)} />

@@ -56,7 +56,7 @@ async function recordAndResolve(
   const { context, session } = submission
   const by = { userId: session.userId, note: recording.reason, saleId }
   // If the process dies in between, the sale is recorded but still listed; recording it again finds it.
-  await resolveRefusedSale(context.poolOf(session.companyId), session.companyId, refused.id, by)
+  await resolveRefusedSale(context.reads.poolOf(session.companyId), session.companyId, refused.id, by)
   return { to: `/vendas/${saleId}`, flash: 'registrada' }
 }
 

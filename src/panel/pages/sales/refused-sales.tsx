@@ -229,7 +229,7 @@ const Resolving = ({ visit, id, filled }: ResolvingProps) => (
 async function resolve(submission: FormSubmission, id: number, note: string | null): Promise<Redirect> {
   const { context, session } = submission
   const { companyId, userId } = session
-  const isNew = await resolveRefusedSale(context.poolOf(companyId), companyId, id, { userId, note })
+  const isNew = await resolveRefusedSale(context.reads.poolOf(companyId), companyId, id, { userId, note })
   const resolvedBy = isNew ? userId : (await refusedSaleOf(submission))?.settled_by?.id
   if (resolvedBy === userId) return { to: '/caixas', flash: 'resolvida' }
   return { to: `${REFUSED_SALES_PATH}/${id}`, flash: 'ja-resolvida' }

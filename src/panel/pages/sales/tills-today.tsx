@@ -25,7 +25,7 @@ interface Till {
 export async function TillsToday({ visit: { context, primary, readModel } }: { readonly visit: PageContext }) {
   const { reader, companyId, timezone, today } = readModel
   const [contacts, day, refused] = await Promise.all([
-    listTillContacts(context.poolOf(companyId), companyId, SHOWN),
+    listTillContacts(context.reads.poolOf(companyId), companyId, SHOWN),
     tillsOfDay(reader, { day: today, timezone, sessions: [] }),
     countRefusedByUser(primary),
   ])

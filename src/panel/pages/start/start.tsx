@@ -65,7 +65,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
         ? findCashDifferences(reader, startOfDay(addDays(readModel.today, -CASH_DAYS), readModel.timezone))
         : [],
       countAlarms(reader),
-      seesAll ? findTableCheck(context.pool, companyId) : null,
+      seesAll ? findTableCheck(context.reads.pool, companyId) : null,
       seesAll ? failingEndpoints(primary) : [],
       seesAll ? unpayableStores(reader, CONFIGURATION) : [],
       lowStock(reader, SHORT_ITEMS),
@@ -135,7 +135,7 @@ async function sumsOf(
 ): Promise<SalesSums> {
   const until = performance.now() + PATIENCE_MS
   try {
-    await refreshSalesRollups(context.poolOf(companyId), companyId, () => performance.now() > until)
+    await refreshSalesRollups(context.reads.poolOf(companyId), companyId, () => performance.now() > until)
     return await salesSums(primary, period)
   } catch (error) {
     if (!isOutage(error)) throw error

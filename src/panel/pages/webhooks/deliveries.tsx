@@ -231,8 +231,8 @@ const Attempts = ({ delivery, visit }: { readonly delivery: DeliveryObject; read
 async function operated(submission: FormSubmission, operation: Operation) {
   const { context, acting } = submission
   const asked = { ...acting, idempotency: submission.idempotency() }
-  const answer = await operate(context.poolOf(acting.companyId), asked, operation)
-  context.deliveryNotifier.notify()
+  const answer = await operate(context.reads.poolOf(acting.companyId), asked, operation)
+  context.webhooks.notifier.notify()
   return answer
 }
 
@@ -275,7 +275,7 @@ export const deliveryPages: readonly PanelRoute[] = [
       queue(
         submission,
         webhook,
-        (operating) => sendTest(operating, webhook.id, submission.context.newId),
+        (operating) => sendTest(operating, webhook.id, submission.context.environment.newId),
         'teste-enviado',
       ),
   }),
@@ -297,7 +297,7 @@ export const deliveryPages: readonly PanelRoute[] = [
     async act(submission, webhook, { after, since }) {
       if (after != null && since != null) return invalid('since', 'informe só a data ou só o número')
       const { context, session } = submission
-      const begin = since == null ? (after ?? undefined) : await revisionBefore(context, session.companyId, since)
+      const begin = since == null ? (after ?? undefined) : await revisionBefore(context.reads, session.companyId, since)
       const answer = await operated(submission, (operating) => startReplay(operating, { id: webhook.id, after: begin }))
       return isRefusal(answer) ? answer : { to: webhookPath(webhook), flash: 'reenvio' }
     },

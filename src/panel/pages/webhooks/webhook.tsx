@@ -172,7 +172,7 @@ const ROTATION: Fields = {
 
 /** A forbidden URL is refused before the command runs, as in the API. */
 function refusedUrl(visit: PageContext, url: string | undefined): Refusal | null {
-  const problem = url === undefined ? null : urlProblem(url, visit.context.allowPrivateTargets)
+  const problem = url === undefined ? null : urlProblem(url, visit.context.environment.allowPrivateTargets)
   return problem === null ? null : invalid('url', problem)
 }
 
@@ -206,7 +206,7 @@ export const webhookPages: readonly PanelRoute[] = [
     initial: () => ({ events: [BASIC] }),
     schema: withoutIncludedEvents(WebhookFields),
     async act(submission, _, input) {
-      const secret = submission.context.newSecret()
+      const secret = submission.context.environment.newSecret()
       const answer = refusedUrl(submission, input.url) ?? (await submission.run(registerWebhook, { ...input, secret }))
       if (isRefusal(answer)) return answer
       return secretPage('Webhook cadastrado', answer.record as ShownWebhook, answer.replayed ? null : secret)
@@ -262,7 +262,7 @@ export const webhookPages: readonly PanelRoute[] = [
     initial: () => ({ overlap_hours: 24 }),
     schema: RotationFields,
     async act(submission, { id }, input) {
-      const secret = submission.context.newSecret()
+      const secret = submission.context.environment.newSecret()
       const answer = await submission.run(rotateSecret, { id, ...input, secret })
       return isRefusal(answer) ? answer : secretPage('Segredo trocado', { id }, answer.replayed ? null : secret)
     },

@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto'
+import type { Pool } from 'pg'
+import type { Vault } from '#crypto/vault.ts'
+import type { Writer } from '#ledger/write/writer.ts'
+import type { Mailer } from '#notifications/mailer.ts'
+import { type ApiAuthenticator, createApiAuthenticator } from './api-authenticator.ts'
+import { KEY_BYTES, modeOf, type NewKey, newKey } from './api-keys.ts'
+import { createInvitations, type Invitations } from './invitations.ts'
+import type { Limits } from './limits.ts'
+import { createLogin, type Login } from './login.ts'
+import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
+import { createPasswordLinks, type PasswordLinks } from './password-links.ts'
+import { type People, peopleOf } from './people.ts'
+import { createSecondFactors, type SecondFactors } from './second-factors.ts'
+import { createSessions, type Sessions } from './sessions.ts'
+import { createTokens, type Tokens } from './sync-access.ts'
+
+/** Who may enter: keys of programs, logins of persons, sessions of browsers, tokens of tills. */
+export interface Access {
+  readonly authenticator: ApiAuthenticator
+  readonly login: Login
+  readonly invitations: Invitations
+  readonly passwordLinks: PasswordLinks
+  readonly secondFactors: SecondFactors
+  readonly companiesOf: People['companiesOf']
+  readonly sessions: Sessions
+  readonly tokens: Tokens
+  /** Requests of tills per token. */
+  readonly tillRequests: MinuteLimit
+  /** Creates a key, which an owner passes on to an integration. */
+  newKey(isTest: boolean): NewKey
+}
+
+interface AccessOptions {
+  readonly pool: Pool
+  /** Connections of the statements that look up keys, logins, sessions and tokens. */
+  readonly gate: Pool
+  readonly writer: Writer
+  readonly vault: Vault
+  readonly mailer: Mailer | null
+  readonly publicUrl: string
+  readonly limits: Pick<Limits, 'quota' | 'panel'>
+  /** Requests per minute of a till's token. */
+  readonly tillRequestsPerMinute: number
+  /** Null if tokens of tills are valid until they are revoked. */
+  readonly tokenDays: number | null
+  readonly requestSecret: Buffer
+  readonly log: (message: string, error: unknown) => void
+}
+
+export function createAccess(options: AccessOptions): Access {
+  const { gate, limits, log } = options
+  const login = createLogin(gate)
+  const links = { ...options, login }
+  const onError = (error: unknown) => log('the use of a session could not be noted', error)
+  return {
+    authenticator: createApiAuthenticator(gate, limits.quota),
+    login,
+    invitations: createInvitations(links),
+    passwordLinks: createPasswordLinks(links),
+    secondFactors: createSecondFactors(links),
+    companiesOf: peopleOf(gate).companiesOf,
+    sessions: createSessions(gate, onError, limits.panel),
+    tokens: createTokens(gate, { days: options.tokenDays, secret: options.requestSecret }),
+    tillRequests: createMinuteLimit({ perMinute: options.tillRequestsPerMinute }),
+    newKey: (isTest) => newKey(randomBytes(KEY_BYTES), modeOf(isTest)),
+  }
+}
