@@ -27,7 +27,7 @@ export interface Proofs {
 }
 
 /** What belongs to the installation, not to a company. */
-export interface Installation {
+export interface InstallationServices {
   /** Checks that database, DATA_DIR and event store belong together. */
   readonly check: InstallationCheck
   /** Key of request hashes, the same in all processes of the database. */
@@ -56,7 +56,7 @@ export interface Services {
   readonly reads: LedgerReads
   readonly writer: Writer
   readonly proofs: Proofs
-  readonly installation: Installation
+  readonly installation: InstallationServices
   readonly access: Access
   readonly payments: PaymentServices
   readonly webhooks: WebhookServices
