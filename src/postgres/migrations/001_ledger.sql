@@ -73,7 +73,8 @@ select ops.partition_by_company('ledger.events');
 -- Each partition too: a statement can name it.
 select ops.append_only(relid) from pg_catalog.pg_partition_tree('ledger.events');
 
--- Appends to several streams. Refuses (TB001) when a stream does not end at its expected revision.
+-- Appends to several streams. Refuses (TB001) when a stream does not end at its expected revision. A single stream or event, the
+-- most frequent case, has statements of its own: scalars let the plan open one partition only, where a set needs all.
 create function ledger.append_events(
   p_streams text[], p_expected bigint[],
   p_stream text[], p_revision bigint[], p_id uuid[], p_type text[], p_subject text[], p_recorded_at timestamptz[], p_envelope json[]
@@ -81,16 +82,30 @@ create function ledger.append_events(
 declare
   v_wrong text;
 begin
-  select wanted.stream into v_wrong
-    from unnest(p_streams, p_expected) as wanted(stream, revision)
-    where wanted.revision <> coalesce(
-      (select e.revision from ledger.events e where e.stream = wanted.stream order by e.revision desc limit 1), -1)
-    limit 1;
-  if found then
+  if cardinality(p_streams) = 1 then
+    if p_expected[1] <> coalesce(
+      (select e.revision from ledger.events e where e.stream = p_streams[1] order by e.revision desc limit 1), -1)
+    then
+      v_wrong := p_streams[1];
+    end if;
+  else
+    v_wrong := (
+      select wanted.stream
+      from unnest(p_streams, p_expected) as wanted(stream, revision)
+      where wanted.revision <> coalesce(
+        (select e.revision from ledger.events e where e.stream = wanted.stream order by e.revision desc limit 1), -1)
+      limit 1);
+  end if;
+  if v_wrong is not null then
     raise exception using errcode = 'TB001', message = v_wrong;
   end if;
-  insert into ledger.events (stream, revision, id, type, subject, recorded_at, envelope)
-    select * from unnest(p_stream, p_revision, p_id, p_type, p_subject, p_recorded_at, p_envelope);
+  if cardinality(p_id) = 1 then
+    insert into ledger.events (stream, revision, id, type, subject, recorded_at, envelope)
+      values (p_stream[1], p_revision[1], p_id[1], p_type[1], p_subject[1], p_recorded_at[1], p_envelope[1]);
+  else
+    insert into ledger.events (stream, revision, id, type, subject, recorded_at, envelope)
+      select * from unnest(p_stream, p_revision, p_id, p_type, p_subject, p_recorded_at, p_envelope);
+  end if;
 end $$;
 
 -- One row per company: what a unit of work locks, and how far the read model has come.
