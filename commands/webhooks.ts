@@ -94,8 +94,7 @@ const deliveredEvents = (names: readonly string[], scopes: readonly string[] | n
 const routeOf = (rows: Rows, webhookId: number) => companyRef(rows).webhooks.find(({ id }) => id === webhookId)
 
 /**
- * Registers an endpoint for outbound events. It belongs to the acting key, or to the company if a person acts
- * (HOOK-51).
+ * Registers an endpoint for outbound events. It belongs to the acting key, or to the company if a person acts.
  */
 export const registerWebhook = command<RegisterWebhookInput>({
   permission: 'manage_integrations',

@@ -6,7 +6,7 @@ import { byKey, byPk, table } from '#ledger/table.ts'
 import { companyRef } from './companies.ts'
 import { type ChangedFields, changedColumns, existing, projection, stamp } from './define.ts'
 
-/** Payment type of sales as the API returns it (TYPE-1). */
+/** Payment type of sales as the API returns it. */
 export type PaymentTypeObject = Omit<DataOf<'PaymentTypeCreated'>, keyof AcquirerTerms | 'acquirer_fee_refunded'> &
   AcquirerTerms & {
     is_cash: boolean

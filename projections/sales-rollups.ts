@@ -135,7 +135,7 @@ const [DAYS, MONTHS] = COARSE_ROLLUPS
 const FIGURES = ['sales', 'cents', 'quantity', 'known_cents', 'cost_cents'] as const
 
 /**
- * Compares the rollup with sums computed from sales (PANEL-122). Leaves out spans with sales changed since, and spans
+ * Compares the rollup with sums computed from sales. Leaves out spans with sales changed since, and spans
  * not yet covered.
  */
 const differences = (schema: string): string => `

@@ -28,7 +28,7 @@ const GET_ME = {
          where c.company_id = $1`,
 }
 
-/** The authenticated company and key: scopes, plan and quotas (KEY-2). */
+/** The authenticated company and key: scopes, plan and quotas. */
 export async function getMe(reader: Reader, keyId: number): Promise<{ me: object; revision: number } | null> {
   const { rows } = await reader.query<MeRow>({ ...GET_ME, values: [keyId] })
   const [row] = rows

@@ -44,7 +44,7 @@ function endOf(last: PaymentObject | null, now: string): 'expired' | 'cancelled'
   return isLate || last.provider_status_detail === 'expired' ? 'expired' : 'cancelled'
 }
 
-/** Why the last payment did not pay an order that can still be paid, for shop and buyer (PANEL-424). */
+/** Why the last payment did not pay an order that can still be paid, for shop and buyer. */
 export const ENDED_PAYMENTS = {
   expired: 'Prazo para pagar encerrado',
   cancelled: 'Pagamento cancelado',

@@ -3,7 +3,7 @@ import type { Reader } from './reader.ts'
 import { t } from './table-names.ts'
 
 /**
- * JSON text of a till's configuration (SYNC-9): company, payment types, user. An uploaded logo gets its whole URL.
+ * JSON text of a till's configuration: company, payment types, user. An uploaded logo gets its whole URL.
  */
 export async function getConfig(reader: Reader, userId: number, publicUrl: string): Promise<string> {
   const { rows } = await reader.query<{ config: string }>({ ...TILL_CONFIG, values: [userId, publicUrl] })

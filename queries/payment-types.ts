@@ -3,7 +3,7 @@ import { type FoundRecords, getBy } from './records.ts'
 import { t } from './table-names.ts'
 
 /**
- * Payment types of a company by id, also those that the API refuses (TYPE-1): the first `limit`, or all of them. There are few: no pages.
+ * Payment types of a company by id, also those that the API refuses: the first `limit`, or all of them. There are few: no pages.
  */
 export async function listPaymentTypes(
   reader: Reader,

@@ -5,6 +5,7 @@ import { join, relative } from 'node:path'
 export interface Rule {
   readonly id: string
   readonly page: string
+  readonly words: number
 }
 
 /** Where rules are named: in `file`, in a comment, or in the title of a test with those of the `describe`s around it. */
@@ -25,12 +26,17 @@ const TABLE = 'tests.md'
 const TESTS = ['test', 'clients/typescript/test', 'examples/test']
 const CODE = ['src', 'commands', 'projections', 'queries', 'demo']
 const ID = /\b[A-Z]+-\d+\b/g
+const MAX_WORDS = 30
 /** What looks like an id in a comment, and is none. */
 const STANDARD = /^(?:UTF|SHA|ADR)-/
 
 /** Rules of one page: lines `- **SALE-7** …`. */
 export const rulesIn = (page: string, text: string): Rule[] =>
-  Array.from(text.matchAll(/^- \*\*([A-Z]+-\d+)\*\* \S/gm), ([, id = '']) => ({ id, page }))
+  Array.from(text.matchAll(/^- \*\*([A-Z]+-\d+)\*\* (\S.*)$/gm), ([, id = '', rule = '']) => ({
+    id,
+    page,
+    words: rule.trim().split(/\s+/).length,
+  }))
 
 /** Titles of `it` and `describe` that name rules, as `[SALE-7]` or `[SALE-7, SALE-8]`; indentation tells what is around what. */
 export function citationsInTitles(file: string, text: string): Citation[] {
@@ -65,6 +71,9 @@ export function faultsOf({ rules, tests, comments }: Requirements): string[] {
   const twice = rules.filter(({ id }, index) => rules.findIndex((rule) => rule.id === id) < index)
   return [
     ...twice.map(({ id, page }) => `${FOLDER}/${page}: ${id} is defined twice`),
+    ...rules
+      .filter(({ words }) => words > MAX_WORDS)
+      .map(({ id, page, words }) => `${FOLDER}/${page}: ${id} has ${words} words: a rule has ${MAX_WORDS} at most`),
     ...[...tests, ...comments].flatMap(({ ids, file }) =>
       ids.filter((id) => !known.has(id)).map((id) => `${file}: there is no rule ${id}`),
     ),

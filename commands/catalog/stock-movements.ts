@@ -54,7 +54,7 @@ export const StockMovementInput = z
   })
 export type StockMovementInput = z.infer<typeof StockMovementInput>
 
-/** Records a purchase, count, loss or adjustment. The unit cost of a purchase becomes the item's cost (STOCK-4). */
+/** Records a purchase, count, loss or adjustment. The unit cost of a purchase becomes the item's cost. */
 export const recordStockMovement = command<StockMovementInput>({
   permission: 'adjust_stock',
   needs: (input) => [itemRef(input)],

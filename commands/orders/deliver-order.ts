@@ -26,7 +26,7 @@ export const deliverOrder = command<DeliverOrderInput>({
 })
 
 /**
- * Takes the mark back that an order got by mistake (ORDER-100). An order that is not marked stays as it is. Money and
+ * Takes the mark back that an order got by mistake. An order that is not marked stays as it is. Money and
  * stock do not depend on the mark.
  */
 export const undoDelivery = command<DeliverOrderInput>({

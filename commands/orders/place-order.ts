@@ -22,7 +22,7 @@ const Buyer = z
 
 /**
  * POST /orders. An alias of invalid format is simply not found. The buyer is a customer of the company, a description,
- * or both; the description applies to this order only (ORDER-10).
+ * or both; the description applies to this order only.
  */
 export const OrderInput = z
   .strictObject({

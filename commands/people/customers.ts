@@ -21,7 +21,7 @@ const customerKind: PersonCommandKind<CustomerFields> = {
   revived: (id, fields) => event('CustomerRevived', { id, ...recordedOf(fields) }),
 }
 
-/** Additional fields of customers: the buyer's ICMS registration in a fiscal document (PERSON-20). */
+/** Additional fields of customers: the buyer's ICMS registration in a fiscal document. */
 const customerShape = {
   state_registration: orNone(StateRegistration),
   ie_indicator: z.enum(IE_INDICATORS).nullish(),

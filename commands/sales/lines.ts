@@ -34,7 +34,7 @@ const line = z.strictObject({
 const saleLine = line.extend({ discount: Money.nullish() })
 type LineInput = z.infer<typeof line> & Pick<z.infer<typeof saleLine>, 'discount'>
 
-/** A line names its item in exactly one way; an ad-hoc item (description) needs a price (SALE-2, SALE-3). */
+/** A line names its item in exactly one way; an ad-hoc item (description) needs a price (SALE-3). */
 function checkLine(item: LineInput, context: z.RefinementCtx): void {
   const given = [item.catalog_item_id, item.catalog_item_external_id, item.description].filter(
     (value) => value !== undefined && value !== null,

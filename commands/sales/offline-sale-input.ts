@@ -24,7 +24,7 @@ const Payment = z
 export const OfflineId = z.preprocess((value) => (Number.isSafeInteger(value) ? String(value) : value), ExternalId)
 
 /**
- * Uploaded offline sale (UP-2), amounts as decimal texts. Its sums are checked later, with the payment types. Unknown
+ * Uploaded offline sale, amounts as decimal texts. Its sums are checked later, with the payment types. Unknown
  * fields are ignored: tills of many versions upload.
  */
 export const OfflineSaleInput: z.ZodType<OfflineSale> = z

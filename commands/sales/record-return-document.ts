@@ -17,7 +17,7 @@ import {
 } from './record-fiscal-document.ts'
 
 /**
- * Records the fiscal document of a return as its issuer reports it (RETURN-7). An authorized document is cancelled before
+ * Records the fiscal document of a return as its issuer reports it. An authorized document is cancelled before
  * another takes its place; repeating it records nothing.
  */
 export const recordReturnDocument = command<DocumentFacts & { readonly id: number }>({

@@ -53,7 +53,7 @@ export function moneyTaken(
   return taken
 }
 
-/** The stated refunds with the names of their payment types; they must be all the money that the sale took (SALE-100). */
+/** The stated refunds with the names of their payment types; they must be all the money that the sale took. */
 export function refundsOf(rows: Rows, { doc }: Pick<SaleRow, 'doc'>, refunds: SaleRefunds): SaleMoneyBack[] | Refusal {
   const typeOf = (id: number) => rows.get(paymentTypeById(id))?.doc
   const named: SaleMoneyBack[] = []

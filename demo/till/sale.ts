@@ -20,7 +20,7 @@ export interface PaymentType {
   readonly is_cash: boolean
 }
 
-/** Sale as stored and uploaded by the till (UP-2). */
+/** Sale as stored and uploaded by the till. */
 export interface OfflineSale {
   readonly offline_id: string
   readonly total: number

@@ -13,6 +13,6 @@ const paymentMethodListing: Listing<object> = {
   filters: {},
 }
 
-/** Payment methods of settlements (ACCT-10), as a list page. */
+/** Payment methods of settlements, as a list page. */
 export const listPaymentMethods = (reader: Reader, query: Paging): Promise<Page | Refusal> =>
   listInOrder(reader, paymentMethodListing, ORDER_BY_ID, query)

@@ -93,7 +93,7 @@ interface SumsRow {
 }
 
 /**
- * Counts and sums people's filters (PANEL-140). Returns are those of the days, of sales that the other filters find.
+ * Counts and sums people's filters. Returns are those of the days, of sales that the other filters find.
  */
 export async function sumLatestSales(reader: Reader, filters: LatestSaleFilters): Promise<SaleSums> {
   const { listing, conditions } = toSaleConditions(filters)

@@ -14,7 +14,7 @@ export interface NewKey {
   readonly hash: Buffer
 }
 
-/** Part of the key that distinguishes test companies from real ones (KIT-31). */
+/** Part of the key that distinguishes test companies from real ones. */
 export const modeOf = (isTest: boolean): 'live' | 'test' => (isTest ? 'test' : 'live')
 
 /** Creates a key from KEY_BYTES random bytes. */

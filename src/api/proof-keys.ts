@@ -10,7 +10,7 @@ interface KeysOptions {
   readonly addresses: AddressLimit
 }
 
-/** `GET /proof/keys`: the key ring for verifiers, without authentication, limited by address (PROOF-30). */
+/** `GET /proof/keys`: the key ring for verifiers, without authentication, limited by address. */
 export function serveProofKeys({ proof, addresses }: KeysOptions): RequestHandler {
   return publicDocument(limitUnauthenticatedBy(addresses), async (_request, response) => {
     const [entries, name] = await Promise.all([proof.keys(), proof.log()])

@@ -48,7 +48,7 @@ const refundedOf = (value: string | undefined) => (value === 'yes' || value === 
 
 /**
  * The payment type that a new company got under this name and kind, while it has no terms of its own: creating it again
- * sets it up (OPS-15).
+ * sets it up.
  */
 function findUntouched(types: readonly PaymentTypeObject[], { name, kind }: CreatePaymentTypeInput) {
   const usual = USUAL_PAYMENT_TYPES.find((each) => nameKey(each.name) === nameKey(name) && each.kind === kind)

@@ -20,7 +20,7 @@ const code = (form: RegExp, message: string) => limitedText(40, message).regex(f
 
 const cst = (of: string) => code(/^\d{2}$/, `deve ser um CST ${of} de 2 dígitos, como "01"`)
 
-/** Shapes of the tax fields, by the layouts of NF-e and NFC-e (ITEM-20). */
+/** Shapes of the tax fields, by the layouts of NF-e and NFC-e. */
 export const itemTaxShape = {
   origin: code(/^[0-8]$/, 'deve ser a origem da mercadoria, um dígito de 0 a 8').nullish(),
   cfop: code(/^[1-35-7](\d{3}|\.\d{3})$/, 'deve ser um CFOP de 4 dígitos, como "5102"')

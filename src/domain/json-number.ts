@@ -12,7 +12,7 @@ const TOLERANCE = 1e-6
 const MONEY = 'deve ser um número de 0 a 9999999999.99 com até duas casas decimais'
 const QUANTITY = 'deve ser um número maior que zero, até 999999999.999, com até três casas decimais'
 
-/** Money as a JSON number (SYNC-11), never negative. Parsed to a decimal text, "10.00". */
+/** Money as a JSON number, never negative. Parsed to a decimal text, "10.00". */
 export const JsonMoney = decimal(MONEY, (value) => {
   const cents = nearest(value, 100)
   return cents !== null && cents <= MAX_CENTS ? fromCents(cents) : null

@@ -135,7 +135,7 @@ export function carrierOf<P extends OrderPayment>(payments: readonly P[], curren
 
 /**
  * Refunded commission in cents: the commission less the percentage of the remaining money. Cumulative, so that partial
- * refunds never exceed the commission (ORDER-13).
+ * refunds never exceed the commission.
  */
 export function commissionRefunded(paid: string, percentage: string, refunded: string): string {
   const stays = percentOf(toCents(paid) - toCents(refunded), percentage)

@@ -1,5 +1,5 @@
 /**
- * Documented methods that settle an account; a settlement takes any other text too (ACCT-10). Sales use the payment
+ * Documented methods that settle an account; a settlement takes any other text too. Sales use the payment
  * types of each subscriber instead.
  */
 export const PAYMENT_METHODS = [

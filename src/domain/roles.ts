@@ -2,7 +2,7 @@
 export const ROLES = ['owner', 'manager', 'clerk', 'accountant', 'auditor'] as const
 export type Role = (typeof ROLES)[number]
 
-/** What a role is, whatever its permissions (PANEL-81, PANEL-200). */
+/** What a role is, whatever its permissions (PANEL-81). */
 interface RoleTraits {
   /** May log in at tills. */
   readonly usesTills: boolean

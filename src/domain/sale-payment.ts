@@ -9,7 +9,7 @@ export const CARD_BRANDS = ['visa', 'mastercard', 'elo', 'amex', 'hipercard', 'o
 const CNPJ = 'deve ser um CNPJ válido, com ou sem pontuação'
 const END_TO_END = 'deve ser o identificador do Pix (EndToEndId): até 35 letras e dígitos'
 
-/** How a card was charged; each field is optional (SALE-22). */
+/** How a card was charged; each field is optional. */
 const cardShape = {
   brand: z.enum(CARD_BRANDS).nullish(),
   nsu: orNone(boundedText(40)),

@@ -82,7 +82,7 @@ const seller = z
 /** A part of the money that went back, and the payment type by which it did, named as of the event. */
 const moneyBack = z.strictObject({ payment_type_id: id, name: text, amount: money })
 
-/** Status of an uploaded sale and of each of its payments (UP-2). */
+/** Status of an uploaded sale and of each of its payments. */
 export const OFFLINE_SALE_STATUSES = ['completed', 'cancelled'] as const
 export const OFFLINE_PAYMENT_STATUSES = ['completed', 'pending'] as const
 

@@ -106,7 +106,7 @@ export function messageOf(code: ProblemCode, details?: Readonly<Record<string, u
   return `O registro ${details.conflicting_id}${deleted} já tem este valor em ${details.field}.`
 }
 
-/** Reasons that refine an error code: the code, and a message that says what to do (HTTP-16). */
+/** Reasons that refine an error code: the code, and a message that says what to do. */
 const REASONS = {
   https_required: [
     'insufficient_scope',

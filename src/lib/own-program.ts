@@ -4,7 +4,7 @@ import { projectRoot } from './project-root.ts'
 
 /**
  * How the command line is started here, with its first words: by npm where the tools of development are, as an
- * installation has none of them (OPS-155).
+ * installation has none of them.
  */
 export function commandLine(words: string, flags: string, root = projectRoot()): string {
   if (existsSync(join(root, 'tools', 'run.cjs')))

@@ -152,7 +152,7 @@ const InstallationNotice = ({ visit: { context } }: { readonly visit: PageContex
     </p>
   )
 }
-/** Shown on each page of a test company, so that it is not mistaken for the real one (KIT-41). */
+/** Shown on each page of a test company, so that it is not mistaken for the real one. */
 const TestBar = ({ visit: { session } }: { readonly visit: PageContext }) =>
   session.isTest ? (
     <p class="strip" role="note">

@@ -249,8 +249,7 @@ const showAt = async (route: PageRoute, visit: PageContext) => ({
 })
 
 /**
- * Placeholder for a record that did not exist yet at the requested moment; null if it does not exist at present either
- * (PANEL-165).
+ * Placeholder for a record that did not exist yet at the requested moment; null if it does not exist at present either.
  */
 async function placeholderOf(
   route: PageRoute,

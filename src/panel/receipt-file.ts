@@ -10,7 +10,7 @@ export const RECEIPT_FILE_PATH = '/vendas/:id/recibo/arquivo'
 
 export const receiptFilePath = (saleId: number): string => RECEIPT_FILE_PATH.replace(':id', String(saleId))
 
-/** Sends the same file as `GET /sales/{id}/receipt` (PROOF-47). */
+/** Sends the same file as `GET /sales/{id}/receipt`. */
 export const receiptFileDownload =
   (): RequestHandler =>
   async ({ params }, response) => {

@@ -3,7 +3,7 @@ import type { Envelope } from '#ledger/envelope.ts'
 import type { Reactor } from '#ledger/reactor.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 
-/** Pending deliveries follow the company's clock: they become due earlier by the amount it was moved (KIT-35). */
+/** Pending deliveries follow the company's clock: they become due earlier by the amount it was moved. */
 const BRING_FORWARD = {
   name: 'bring_deliveries_forward',
   text: `update webhook_deliveries set next_attempt_at = greatest(clock_timestamp(), next_attempt_at - $2 * interval '1 millisecond')
@@ -43,7 +43,7 @@ const END_KEYS = {
              and (subject like 'customer/%' or subject like 'supplier/%' or subject like 'order/%') limit ${SLICE_ROWS}))`,
 }
 
-/** Side effects of moving a test company's clock, and of emptying the company (KIT-35, KIT-36). */
+/** Side effects of moving a test company's clock, and of emptying the company (KIT-36). */
 export const testDataReset: Reactor = {
   refs: (_rows, { type }) => (type === 'TestClockMoved' || type === 'TestDataErased' ? [] : null),
   react() {},

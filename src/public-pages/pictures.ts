@@ -18,7 +18,7 @@ const FILE = /^([0-9a-f]{64})\.webp$/
 /** Bytes of the picture that a request names by its digest; null if there is none. */
 type FindByDigest = (request: Request, companyId: number, digest: string) => Promise<Buffer | null>
 
-/** Serves pictures of items and logos. Their addresses name their content, so an answer never changes (ITEM-111). */
+/** Serves pictures of items and logos. Their addresses name their content, so an answer never changes. */
 export function servePictures({ reads: { poolOf }, limits }: Pick<Services, 'reads' | 'limits'>): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
 

@@ -10,7 +10,7 @@ import { createTimeSlicer } from '#lib/time-slicing.ts'
 import type { Database } from '#postgres/database.ts'
 import { customerIn, erasedSale } from '#privacy/refused-sale-erasure.ts'
 
-/** Result of one uploaded sale (UP-3). */
+/** Result of one uploaded sale. */
 export type SaleResult = RecordedSale | ResolvedSale | RefusedUpload
 
 export interface RecordedSale {

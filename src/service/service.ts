@@ -120,7 +120,7 @@ function demoCommand({ DATA_DIR, DATABASE_URL, PUBLIC_URL }: Config): string {
   return `${settings}${commandLine('demo', flags)}          # ${database}the main job`
 }
 
-/** Printed once the service answers: addresses and first steps, as commands for another terminal (OPS-155). */
+/** Printed once the service answers: addresses and first steps, as commands for another terminal. */
 function welcome(config: Config, demoFile: string | null): void {
   const { PUBLIC_URL: baseUrl } = config
   const lines = ['', `  Tillbook answers on ${baseUrl}`, '']

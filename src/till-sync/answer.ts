@@ -4,7 +4,7 @@ import { describeIssues } from '#domain/validation.ts'
 import { sendJson } from '#http/answer.ts'
 import { Problem } from '#http/problems.ts'
 
-/** Statuses and messages of failures of the sync interface, for cashiers (SYNC-1). */
+/** Statuses and messages of failures of the sync interface, for cashiers. */
 const FAILURES = {
   malformed_request: [400, 'A requisição não é HTTP válido.'],
   missing_token: [401, 'Informe o token de acesso no cabeçalho Authorization: Bearer <token>.'],
@@ -59,7 +59,7 @@ interface FailureRest {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Sends `{success: false, message, errors?, data?}` (SYNC-1, TOKEN-20). */
+/** Sends `{success: false, message, errors?, data?}` (TOKEN-20). */
 export function sendFailure(
   response: Response,
   code: FailureCode,

@@ -32,7 +32,7 @@ export function requireToken({ tokens, tillRequests, addresses }: Options): Requ
   }
 }
 
-/** The till's version in `Till-Version`; null if the value is malformed (PANEL-166). */
+/** The till's version in `Till-Version`; null if the value is malformed. */
 const versionOf = (request: Request): string | null =>
   /^[\w.+ -]{1,40}$/.exec(request.get('till-version') ?? '')?.[0].trim() || null
 
@@ -50,7 +50,7 @@ export const requireTokenStill =
 /** Set by requireToken, which runs before the handler of every route that is not open. */
 export const tillSessionOf = (response: Response): SyncSession => response.locals.session as SyncSession
 
-/** Login, refresh, logout, user (TOKEN-1, TOKEN-5, TOKEN-9). */
+/** Login, refresh, logout, user (TOKEN-1, TOKEN-5). */
 export function authRoutes({ login, tokens }: Pick<Access, 'login' | 'tokens'>): SyncRoute[] {
   return [
     {

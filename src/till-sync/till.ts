@@ -7,7 +7,7 @@ import { tillSessionOf } from './auth.ts'
 import { SYNC_OPERATIONS, SYNC_VERSION } from './operations.ts'
 import type { SyncRoute } from './route.ts'
 
-/** Connection check of a till: user and server time (TOKEN-9). */
+/** Connection check of a till: user and server time. */
 export const statusRoute: SyncRoute = {
   ...SYNC_OPERATIONS.status,
   async handle(_request, response) {
@@ -22,7 +22,7 @@ export const statusRoute: SyncRoute = {
   },
 }
 
-/** The company, its payment types and the logged-in user (SYNC-9). */
+/** The company, its payment types and the logged-in user. */
 export const configRoute = (poolOf: PoolOf, publicUrl: string): SyncRoute => ({
   ...SYNC_OPERATIONS.config,
   async handle(_request, response) {

@@ -17,8 +17,8 @@ export interface SignedDelivery {
 }
 
 /**
- * All headers of an attempt at `now` (ms since 1970): ours (HOOK-12, HOOK-13) and those of Standard Webhooks, so that
- * its libraries verify our deliveries (HOOK-14).
+ * All headers of an attempt at `now` (ms since 1970): ours (HOOK-13) and those of Standard Webhooks, so that
+ * its libraries verify our deliveries.
  */
 export function deliveryHeaders(
   delivery: SignedDelivery,

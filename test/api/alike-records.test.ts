@@ -74,7 +74,7 @@ describe('records that seem to repeat others', () => {
     }
   })
 
-  it('are linked from the page of the saved record [PANEL-820]', async () => {
+  it('are linked from the page of the saved record', async () => {
     const item = (await company.post('/catalog/items', UPC)).body.data
     await user.submit(
       '/painel/catalogo/novo',
@@ -140,7 +140,7 @@ describe('records that seem to repeat others', () => {
     expect((await company.get('/suppliers/by-external/f')).body.data.phone).to.equal(null)
   })
 
-  it('have no invisible characters in phones and documents [PERSON-821]', async () => {
+  it('have no invisible characters in phones and documents', async () => {
     const person = {
       name: 'Ana',
       phone: '\u202a(11)\u00a098765\u20114321\u202c',

@@ -19,7 +19,7 @@ describe('GET …/by-external/{external_id}', () => {
   const { api, company } = useCompany()
 
   for (const [path, body] of RESOURCES)
-    it(`of ${path} equals GET by id, for its company, until the record is deleted [REC-9]`, async () => {
+    it(`of ${path} equals GET by id, for its company, until the record is deleted`, async () => {
       const external_id = 'código/1 ?'
       const { id } = (await company.post(path, { ...body, external_id })).body.data
       const at = `${path}/by-external/${encodeURIComponent(external_id)}`
@@ -58,7 +58,7 @@ describe('GET …/by-external/{external_id}', () => {
     expect((await company.post('/finance/receivables', account)).body.data.customer_id).to.equal(id)
   })
 
-  it('of /orders equals GET by id [REC-9]', async () => {
+  it('of /orders equals GET by id', async () => {
     const store_alias = 'loja-externa'
     await company.run(createStore, { alias: store_alias, commission_percentage: '5', sandbox: true })
     const items = [{ description: 'Bolo', quantity: '1', unit_price: '10.00' }]

@@ -106,7 +106,7 @@ describe('contract document', () => {
     }
   })
 
-  it('describes every webhook event, with delivery headers and an example [HTTP-17]', () => {
+  it('describes every webhook event, with delivery headers and an example', () => {
     const webhooks = (contract.webhooks ?? {}) as Record<string, Json>
     expect(Object.keys(webhooks)).to.have.members(WEBHOOK_EVENTS)
     const secrets = { secret: 'whsec_a', next_secret: 'whsec_b', switch_at: '2026-11-22T00:00:00.000Z' }
@@ -152,7 +152,7 @@ describe('contract for generators', () => {
   })
 
   for (const [document, whole] of Object.entries({ 'API v1': contract, 'the tills': tillContract })) {
-    it(`names each object and each list of values of ${document}, and has one type of error [HTTP-60, HTTP-840]`, () => {
+    it(`names each object and each list of values of ${document}, and has one type of error [HTTP-60]`, () => {
       const root = /^\/components\/schemas\/\w+$/
       const found = schemasIn(whole).filter(([place]) => !/\/(?:headers|x-[\w-]+)(?:\/|$)/.test(place))
       const unnamed = found.filter(
@@ -165,7 +165,7 @@ describe('contract for generators', () => {
     })
   }
 
-  it('lists the codes of each refusal in its text, and all of them with the type of errors [HTTP-840]', () => {
+  it('lists the codes of each refusal in its text, and all of them with the type of errors', () => {
     const listed = new Set<string>()
     for (const response of Object.values<Json>(components.responses)) {
       const codes: string[] = response['x-error-codes'] ?? []
@@ -192,7 +192,7 @@ describe('contract for generators', () => {
     expect(components.schemas[$ref.split('/').at(-1)].enum).to.include('sale.completed')
   })
 
-  it('shows an external id of the own resource in each path by external id [HTTP-844]', () => {
+  it('shows an external id of the own resource in each path by external id', () => {
     const shown = operations.flatMap(({ id, path, node }) => {
       if (!path.includes('{external_id}')) return []
       const { schema }: Json = (node.parameters ?? []).find((one) => 'name' in one && one.name === 'external_id')

@@ -120,7 +120,7 @@ describe('GET /events/stream', () => {
     expect((await open(key)).status).to.equal(403)
   })
 
-  it('starts at an instant, and sends messages of webhooks that the key may read [KIT-10, KIT-11]', async () => {
+  it('starts at an instant, and sends messages of webhooks that the key may read [KIT-10]', async () => {
     const company = await api.company()
     await company.post('/customers', { name: 'Ana' })
     await register(company, 'Bebidas')

@@ -119,7 +119,7 @@ describe('event feed', () => {
     })
   })
 
-  it('resumes after a revision, exclusive, and is empty at the end [FEED-2]', async () => {
+  it('resumes after a revision, exclusive, and is empty at the end', async () => {
     const all = eventsIn(await pagesOf(company, '/events'))
     expect(eventsIn([await company.get('/events?after=2')])).to.deep.equal(all.slice(3))
     expect(eventsIn([await company.get('/events?after=-1')])).to.deep.equal(all)
@@ -130,7 +130,7 @@ describe('event feed', () => {
     }
   })
 
-  it('filters by types, or by one record [FEED-2]', async () => {
+  it('filters by types, or by one record', async () => {
     const all = eventsIn(await pagesOf(company, '/events'))
     const types = ['CustomerDeleted', 'CustomerCreated']
     const typed = eventsIn(await pagesOf(company, `/events?types=${types}&limit=1`))
@@ -145,7 +145,7 @@ describe('event feed', () => {
     expect(eventsIn([await company.get(`/events?subject=sale/${MISSING}`)])).to.deep.equal([])
   })
 
-  it('keeps its position while events are added, and its cursor requires the same filters [FEED-2]', async () => {
+  it('keeps its position while events are added, and its cursor requires the same filters', async () => {
     const shop = await api.company()
     const first = await shop.get('/events?limit=1')
     const { next_cursor } = first.body.meta
@@ -156,7 +156,7 @@ describe('event feed', () => {
       expectInvalid(await shop.get(`/events?${query}&cursor=${next_cursor}`), ['cursor'])
   })
 
-  it('refuses unknown types, malformed subjects and revisions, and unknown parameters [FEED-2]', async () => {
+  it('refuses unknown types, malformed subjects and revisions, and unknown parameters', async () => {
     for (const types of ['Nope', '', 'SaleCompleted,', 'toString', 'SaleCompleted, SaleCancelled'])
       expectInvalid(await company.get(`/events?types=${types}`), ['types'])
     for (const subject of ['', 'sale', 'sale/', 'sale/0', 'sale/x', 'nope/1', 'sale/1/2', ' sale/1', 'sale/1e3'])
@@ -185,7 +185,7 @@ describe('event feed', () => {
   })
 
   describe('of one record', () => {
-    it('is its history, oldest first, in pages, deleted records included [FEED-3]', async () => {
+    it('is its history, oldest first, in pages, deleted records included', async () => {
       const { id } = (await company.post('/customers', { name: 'Dora' })).body.data
       for (const notes of ['a', 'b', 'c']) await company.call('PATCH', `/customers/${id}`, { notes })
       await company.call('DELETE', `/customers/${id}`)
@@ -199,7 +199,7 @@ describe('event feed', () => {
       expectInvalid(await company.get(`/customers/${id}/history?after=1`), [], ['after'])
     })
 
-    it('is 404 for a missing record, with the same bytes as for another company’s [FEED-3]', async () => {
+    it('is 404 for a missing record, with the same bytes as for another company’s', async () => {
       const other = await api.company({ idsFrom: FOREIGN_IDS })
       const { id } = (await other.post('/customers', { name: 'Eva' })).body.data
       const ask = async (asked: number | string) => {

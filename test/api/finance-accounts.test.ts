@@ -28,7 +28,7 @@ for (const side of SIDES) {
     const newParty = async (name: string, external_id?: string): Promise<Json> =>
       (await company.post(side.parties, { name, external_id })).body.data
 
-    it('POST creates with all fields, with equal bytes in POST, GET and list [ACCT-1]', async () => {
+    it('POST creates with all fields, with equal bytes in POST, GET and list', async () => {
       const ana = await newParty('Ana "Aspas" \\ \u2028', 'p1')
       const reply = await company.post(path, { ...body, external_id: 'a', [byExternalId]: 'p1' })
       expect(reply.status).to.equal(201)
@@ -57,7 +57,7 @@ for (const side of SIDES) {
       expect((await company.get(path)).text).to.include(`{"data":[${recordText(reply)}],`)
     })
 
-    it('DELETE responds 204, hides the account, and adds it to the list of deleted records [LIST-6, ACCT-1]', async () => {
+    it('DELETE responds 204, hides the account, and adds it to the list of deleted records [LIST-6]', async () => {
       const { id } = await create({ external_id: 'a' })
       const reply = await company.call('DELETE', `${path}/${id}`)
       expect([reply.status, reply.text]).to.deep.equal([204, ''])

@@ -34,7 +34,7 @@ describe('inventories over the API', () => {
     expect(await counter.stock()).to.equal('88.000')
   })
 
-  it('give way to a later count of the item [STOCK-113]', async () => {
+  it('give way to a later count of the item', async () => {
     const counter = await openCounter(company, '100')
     const at = `${PATH}/${(await company.post(PATH, { name: 'A' })).body.data.id}`
     await company.post(`${at}/counts`, { items: [{ catalog_item_id: counter.product, quantity: '90' }] })
@@ -44,7 +44,7 @@ describe('inventories over the API', () => {
     expect(await counter.stock()).to.equal('70.000')
   })
 
-  it('are listed by status, and missing ones are 404 [STOCK-110]', async () => {
+  it('are listed by status, and missing ones are 404', async () => {
     const { id } = (await company.post(PATH, { name: 'A' })).body.data
     await company.post(PATH, { name: 'B' })
     await company.post(`${PATH}/${id}/close`, { apply: false })

@@ -17,7 +17,7 @@ describe('/me', () => {
 
   const me = (key: string) => send(`${api.url}/api/v1/me`, 'GET', undefined, { authorization: `Bearer ${key}` })
 
-  it('shows company, scopes and quotas of the key, and never the key itself [KEY-2]', async () => {
+  it('shows company, scopes and quotas of the key, and never the key itself', async () => {
     const { id, key } = await company.newKey(['sales:write', 'catalog:read'], '2099-12-31T23:59:59.000Z')
     const reply = await me(key)
     expect(reply.status).to.equal(200)
@@ -50,17 +50,17 @@ describe('/me', () => {
     expect(reply.text).to.not.include(key)
   })
 
-  it('shows tax data of the company [KEY-2]', async () => {
+  it('shows tax data of the company', async () => {
     const taxes = { state_registration: 'ISENTO', tax_regime: 'normal' } as const
     await company.run(updateCompany, taxes)
     expect((await me(company.key)).body.data.company).to.include(taxes)
   })
 
-  it('shows null for a key without expiry [KEY-2]', async () => {
+  it('shows null for a key without expiry', async () => {
     expect((await me(company.key)).body.data.key.expires_at).to.equal(null)
   })
 
-  it('agrees with the quota headers [KEY-2]', async () => {
+  it('agrees with the quota headers', async () => {
     const reply = await me(company.key)
     expect(reply.headers.get('x-ratelimit-limit')).to.equal(String(reply.body.data.limits.requests_per_minute))
   })

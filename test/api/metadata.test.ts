@@ -31,7 +31,7 @@ describe('metadata of records', () => {
 
   for (const [path, body] of KINDS)
     describe(`of ${path}`, () => {
-      it('are kept, merged by PATCH and listed [REC-860] [REC-861]', async () => {
+      it('are kept, merged by PATCH and listed', async () => {
         const made = await company.post(path, { ...whole(body), metadata: { ...GIVEN, vazio: '', nulo: null } })
         expect(made.status, made.text).to.equal(201)
         expect(made.body.data.metadata).to.deep.equal(GIVEN)
@@ -45,7 +45,7 @@ describe('metadata of records', () => {
         expect((await company.get(at)).body.data.metadata).to.equal(null)
       })
 
-      it('stay as they are in a PUT without them, and are replaced by one with them [REC-862]', async () => {
+      it('stay as they are in a PUT without them, and are replaced by one with them', async () => {
         const named = whole(body)
         const put = async (metadata?: unknown) =>
           (await company.call('PUT', `${path}/by-external/m-1`, { ...named, metadata })).body.data.metadata
@@ -55,7 +55,7 @@ describe('metadata of records', () => {
         expect(await put(null)).to.equal(null)
       })
 
-      it('are refused with wrong keys or values, without changes [REC-860]', async () => {
+      it('are refused with wrong keys or values, without changes', async () => {
         for (const metadata of ['x', ['x'], { a: 1 }, { 'a b': 'x' }, { a: 'x'.repeat(501) }])
           expect((await company.post(path, { ...whole(body), metadata })).status).to.equal(422)
         const many = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`k${n}`, 'x']))
@@ -65,7 +65,7 @@ describe('metadata of records', () => {
       })
     })
 
-  it('of sales and orders are kept as they were sent [REC-860]', async () => {
+  it('of sales and orders are kept as they were sent', async () => {
     const cash = await company.paymentType('cash')
     const items = [{ description: 'Bolo', quantity: '1', unit_price: '10.00' }]
     const sale = { items, payments: [{ payment_type_id: cash, amount: '10.00' }], metadata: GIVEN }
@@ -96,7 +96,7 @@ describe('metadata of records', () => {
     expect((await company.get(`/customers/${ana}`)).body.data.metadata).to.equal(null)
   })
 
-  it('without a person are in clear in the ledger, and stand in files as JSON [REC-863] [PANEL-860]', async () => {
+  it('without a person are in clear in the ledger, and stand in files as JSON [REC-863]', async () => {
     await company.post('/catalog/items', { name: 'Café', price: '1.00', metadata: GIVEN })
     expect((await events()).at(-1)?.data.metadata).to.deep.equal(GIVEN)
     const owner = await panelUser(api, company)

@@ -104,7 +104,7 @@ describe('orders', () => {
     expect(idsIn(await company.get('/orders?alarm=open'))).to.deep.equal([])
   })
 
-  it('are listed by store, status, external id and time of change [ORDER-2]', async () => {
+  it('are listed by store, status, external id and time of change', async () => {
     const other = await openStore(company)
     const first = (await place({ external_id: 'a' })).body.data
     const second = (await place({ store_alias: other, external_id: 'b' })).body.data

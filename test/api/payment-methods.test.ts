@@ -19,7 +19,7 @@ const METHODS = [
 describe('finance: payment methods', () => {
   const api = useApi()
 
-  it('are listed with their codes and Portuguese names, equal for all companies [ACCT-10]', async () => {
+  it('are listed with their codes and Portuguese names, equal for all companies', async () => {
     const company = await api.company()
     const reply = await company.get('/finance/payment-methods')
     expect(reply.status).to.equal(200)
@@ -29,7 +29,7 @@ describe('finance: payment methods', () => {
     expect(reply.headers.get('x-ledger-revision')).to.match(/^\d+$/)
   })
 
-  it('are a regular list, with limit and cursor [ACCT-10, LIST-1]', async () => {
+  it('are a regular list, with limit and cursor', async () => {
     const company = await api.company()
     const seen: unknown[] = []
     let cursor = ''
@@ -44,7 +44,7 @@ describe('finance: payment methods', () => {
     expectInvalid(await company.get('/finance/payment-methods?updated_since=x'), [], ['updated_since'])
   })
 
-  it('each settle an account, and so does any other text [ACCT-10]', async () => {
+  it('each settle an account, and so does any other text', async () => {
     const company = await api.company()
     const { data } = (await company.get('/finance/payment-methods')).body
     for (const code of [...data.map(({ code }: { code: string }) => code), 'Cartão da loja', 'PIX']) {

@@ -23,7 +23,7 @@ describe('sale payment types', () => {
     expect(await list()).to.deep.equal([])
   })
 
-  it('are listed with all kinds, those refused by the API with a reason [TYPE-1]', async () => {
+  it('are listed with all kinds, those refused by the API with a reason', async () => {
     const kinds = [
       'cash',
       'card',
@@ -49,7 +49,7 @@ describe('sale payment types', () => {
     }
   })
 
-  it("show a new name and fee at once, of the company's own types only [TYPE-1]", async () => {
+  it("show a new name and fee at once, of the company's own types only", async () => {
     const id = await company.paymentType('card')
     await company.run(updatePaymentType, { id, name: 'Cartão', fee_percentage: '3.00' })
     expect((await list()).at(-1)).to.include({ id, name: 'Cartão', fee_percentage: '3.00' })
@@ -78,7 +78,7 @@ describe('sale payment types', () => {
       company = await api.company()
     })
 
-    it('are created with defaults, once under an Idempotency-Key [TYPE-4]', async () => {
+    it('are created with defaults, once under an Idempotency-Key', async () => {
       const created = await post(card, { 'idempotency-key': 'k' })
       expect(created.status, created.text).to.equal(201)
       const { id } = created.body.data
@@ -104,7 +104,7 @@ describe('sale payment types', () => {
       expect(plain.body.data).to.include({ is_cash: true, acquirer_rate: null, settles_in_days: null })
     })
 
-    it('are changed field by field, for later sales; null resets optional fields [TYPE-4]', async () => {
+    it('are changed field by field, for later sales; null resets optional fields', async () => {
       const { id } = (await post(card)).body.data
       expect((await patch(id, { acquirer_rate: '2.00' })).body.data).to.include({
         acquirer_rate: '2.00',
@@ -117,7 +117,7 @@ describe('sale payment types', () => {
       expect((await patch(id, reset)).headers.get('x-ledger-revision')).to.equal(revision)
     })
 
-    it('are refused with wrong fields, a name twice, or without the scope [TYPE-3, TYPE-4]', async () => {
+    it('are refused with wrong fields, a name twice, or without the scope [TYPE-3]', async () => {
       for (const [fields, wrong] of [
         [{ kind: 'gold' }, 'kind'],
         [{ name: null }, 'name'],

@@ -143,7 +143,7 @@ describe('daily byte quota', () => {
     expect((await till.get('/sync/status')).status).to.equal(200)
   })
 
-  it('is a metric by outcome [RATE-9]', async () => {
+  it('is a metric by outcome', async () => {
     const metrics = createMetrics()
     const bytes = { limit: 10, remaining: 0, retryAfter: 1 }
     const gate = countedAuthenticator(

@@ -17,7 +17,7 @@ describe('stock movements', () => {
     (await company.get(`/catalog/items/${id}/movements`)).body.data
   const stockOf = async (id: number) => (await company.get(`/catalog/items/${id}`)).body.data.stock
 
-  it('answers a recorded movement as the lists show it; a purchase changes stock and cost [STOCK-1, STOCK-4]', async () => {
+  it('answers a recorded movement as the lists show it; a purchase changes stock and cost', async () => {
     const { id } = await item({ external_id: 'CAFE' })
     const body = {
       catalog_item_external_id: 'CAFE',
@@ -48,7 +48,7 @@ describe('stock movements', () => {
     expect((await company.get(`/catalog/items/${id}`)).body.data).to.include({ stock: '7.000', cost: '6.50' })
   })
 
-  it('lists what moved an item, of every kind, with its balance [STOCK-1, STOCK-2]', async () => {
+  it('lists what moved an item, of every kind, with its balance [STOCK-2]', async () => {
     const { id } = await item()
     const cash = await company.paymentType('cash')
     const sale = await company.post('/sales', {
@@ -93,7 +93,7 @@ describe('stock movements', () => {
     expect(sale).to.include({ kind: 'sale', quantity: '-1.000', occurred_at: '2026-03-10T11:00:00.000-03:00' })
   })
 
-  it('lists pages by cursor, changes since a time, and one kind or item; other items are 404 [STOCK-1]', async () => {
+  it('lists pages by cursor, changes since a time, and one kind or item; other items are 404', async () => {
     const [first, second] = [await item(), await item({ name: 'Chá' })]
     for (const { id } of [first, second, first]) await record({ catalog_item_id: id, kind: 'purchase', quantity: '1' })
     const pages: Json[] = []
@@ -124,7 +124,7 @@ describe('stock movements', () => {
     expect((await company.get('/catalog/items/999/movements')).status).to.equal(404)
   })
 
-  it('takes effect once under an Idempotency-Key, and refuses without effect [STOCK-5, IDEM-11]', async () => {
+  it('takes effect once under an Idempotency-Key, and refuses without effect [STOCK-5]', async () => {
     const { id } = await item()
     const body = { catalog_item_id: id, kind: 'loss', quantity: '2' }
     const replies = [await record(body, { 'idempotency-key': 'a' }), await record(body, { 'idempotency-key': 'a' })]
@@ -139,7 +139,7 @@ describe('stock movements', () => {
     expect(await movements(id)).to.have.length(2)
   })
 
-  it('records a batch one by one, with a result for each [STOCK-6]', async () => {
+  it('records a batch one by one, with a result for each', async () => {
     const { id } = await item()
     const loss = (quantity: string) => ({ catalog_item_id: id, kind: 'loss', quantity })
     const reply = await company.post('/stock/movements/batch', { items: [loss('4'), loss('2'), {}, loss('1')] })
@@ -156,7 +156,7 @@ describe('stock movements', () => {
     expectInvalid(await company.post('/stock/movements/batch', { items: many }), ['items'])
   })
 
-  it('requires catalog:write to record, and catalog:read to list [STOCK-6]', async () => {
+  it('requires catalog:write to record, and catalog:read to list', async () => {
     const { id } = await item()
     const reader = await company.newKey(['catalog:read'])
     const writer = await company.newKey(['catalog:write'])
@@ -186,7 +186,7 @@ describe('stock movements', () => {
 describe('stock_updated_since', () => {
   const { company } = useCompanyPerTest()
 
-  it('finds items whose stock has moved since, in order of change, and no others [STOCK-7]', async () => {
+  it('finds items whose stock has moved since, in order of change, and no others', async () => {
     const make = async (name: string) =>
       (await company.post('/catalog/items', { name, price: '10.00', stock: '5' })).body.data.id as number
     const [coffee, tea, mate] = [await make('Café'), await make('Chá'), await make('Mate')]

@@ -38,7 +38,7 @@ describe('suppliers', () => {
   }
   const patch = (id: number, body: unknown) => company.call('PATCH', `/suppliers/${id}`, body)
 
-  it('POST creates with all fields, with equal bytes in POST, GET and list [PERSON-1]', async () => {
+  it('POST creates with all fields, with equal bytes in POST, GET and list', async () => {
     const created = await company.post('/suppliers', everything)
     expect(created.status).to.equal(201)
     const { id, created_at, updated_at, ...sent } = created.body.data

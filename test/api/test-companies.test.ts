@@ -56,7 +56,7 @@ describe('test company', () => {
     expect(Date.parse((await tester.get('/test/clock')).body.data.now)).to.be.closeTo(Date.now(), 60_000)
   })
 
-  it('moves the retries of deliveries forward by the same time [KIT-35]', async () => {
+  it('moves the retries of deliveries forward by the same time', async () => {
     const { core, id } = tester
     await core.pool.query(
       `insert into ops.webhook_deliveries (company_id, id, webhook_id, message_id, event, replay, status, attempts, tries, next_attempt_at, created_at)
@@ -136,7 +136,7 @@ describe('test company', () => {
     expect([...asked, store?.accessToken]).to.deep.equal(['sandbox', 'provider', `TEST-${input.alias}`])
   })
 
-  it('makes a till delete every product that it may have, and no new one [KIT-39]', async () => {
+  it('makes a till delete every product that it may have, and no new one', async () => {
     for (const name of ['Pão', 'Café']) await made('/catalog/items', { name, price: '1.00' })
     await tester.post('/test/reset')
     await made('/catalog/items', { name: 'Bolo', price: '1.00' })

@@ -92,7 +92,7 @@ describe('webhook endpoints', () => {
     expect(idsIn(await company.get('/webhooks'))).to.deep.equal([])
   })
 
-  it('show their current health [HOOK-6]', async () => {
+  it('show their current health', async () => {
     const { id } = await register()
     const show = async () => (await company.get(`/webhooks/${id}`)).body.data
     await api.core.pool.query(

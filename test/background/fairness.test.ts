@@ -46,7 +46,7 @@ describe('background work of all companies', () => {
       [companyId, count],
     )
 
-  it('e-mails the notice of one company early, however many notices another company has [OPS-142]', async () => {
+  it('e-mails the notice of one company early, however many notices another company has', async () => {
     const notices = (id: number, count: number, age: string) =>
       pool().query(
         `insert into ops.notices (company_id, id, kind, data, created_at, email_tries, next_email_at)
@@ -64,7 +64,7 @@ describe('background work of all companies', () => {
     expect(told.indexOf(other.id)).to.be.at.most(1)
   })
 
-  it('erases persons of each company in turn on the due day [OPS-142]', async () => {
+  it('erases persons of each company in turn on the due day', async () => {
     await due(first.id, 60)
     await due(other.id, 1)
     const asked: number[] = []

@@ -39,7 +39,7 @@ describeInBrowser('accounts and the catalog in a browser', () => {
     await page.getByText('Conta quitada.').waitFor()
   })
 
-  it('shows in the button what is ticked or typed, and then the receipt [PANEL-430] [PANEL-432]', async () => {
+  it('shows in the button what is ticked or typed, and then the receipt [PANEL-430]', async () => {
     const customer_id = (await panel.company.post('/customers', { name: 'Maria do Fiado' })).body.data.id as number
     await receivable({ description: 'Outubro', customer_id })
     await receivable({ description: 'Novembro', customer_id, due_date: '2020-11-05' })

@@ -45,7 +45,7 @@ describeInBrowser('checkout page in a browser', () => {
   const heading = (page: Page, name: string) => page.getByRole('heading', { name }).waitFor()
   const press = (page: Page) => page.getByRole('button', { name: 'com Pix' }).click()
 
-  it('is accessible, copies the Pix code, and follows the state of the order [ORDER-34, ORDER-35, ORDER-38]', async () => {
+  it('is accessible, copies the Pix code, and follows the state of the order [ORDER-35, ORDER-38]', async () => {
     const { id, path } = await place()
     const page = await panel.open(path, { viewport: NARROW, permissions: ['clipboard-read', 'clipboard-write'] })
     await check(page)

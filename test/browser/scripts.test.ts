@@ -53,7 +53,7 @@ describeInBrowser('panel scripts under the content security policy', () => {
   const { app, streams } = pages()
   const browser = useBrowser(useApp(app))
 
-  it('join the typed colour and the picker, and show a sample of it [PANEL-881]', async () => {
+  it('join the typed colour and the picker, and show a sample of it', async () => {
     const page = await browser.open('/')
     const [typed, picked] = [page.getByLabel('Cor', { exact: true }), page.getByLabel('Escolher')]
     expect(await picked.inputValue()).to.equal('#0b5fa5')
@@ -64,7 +64,7 @@ describeInBrowser('panel scripts under the content security policy', () => {
     expect(await page.locator('rect').getAttribute('fill')).to.equal('none')
   })
 
-  it('convert a picture to WebP before it is sent, or say that they cannot [PANEL-882]', async () => {
+  it('convert a picture to WebP before it is sent, or say that they cannot', async () => {
     const page = await browser.open('/')
     const field = page.getByLabel('Imagem')
     const chosen = () =>
@@ -78,7 +78,7 @@ describeInBrowser('panel scripts under the content security policy', () => {
     expect(await chosen()).to.equal(undefined)
   })
 
-  it('close an open menu by Escape, and return the focus to its button [PANEL-505]', async () => {
+  it('close an open menu by Escape, and return the focus to its button', async () => {
     const page = await browser.open('/')
     await page.getByText('Mais ações').click()
     await page.getByRole('link', { name: 'Excluir' }).focus()
@@ -87,13 +87,13 @@ describeInBrowser('panel scripts under the content security policy', () => {
     expect(await page.evaluate('document.activeElement.textContent')).to.equal('Mais ações')
   })
 
-  it('load page fragments without running their scripts, mark invalid fields red, and support search by keyboard [PANEL-13] [PANEL-108] [PANEL-148]', async () => {
+  it('load page fragments without running their scripts, mark invalid fields red, and support search by keyboard [PANEL-13]', async () => {
     const page = await browser.open('/')
     await page.getByRole('button', { name: 'Buscar' }).click()
     await page.getByText('veio').waitFor()
     expect(await page.locator('#parte script').count()).to.equal(0)
     expect(await page.title()).to.equal('Primeira · Tillbook')
-    // Checks that no other field style overrides the red border [PANEL-108].
+    // Checks that no other field style overrides the red border.
     const border = await page.evaluate("getComputedStyle(document.querySelector('[aria-invalid]')).borderColor")
     expect(border).to.equal('rgb(163, 22, 33)')
     const focused = () => page.evaluate('document.activeElement.id || document.activeElement.textContent')

@@ -73,7 +73,7 @@ describe('demo', function () {
     expect([known.code, code]).to.deep.equal([1, 1])
   })
 
-  it('is printed at the start with the settings of the service: its commands work as they are [OPS-155]', async () => {
+  it('is printed at the start with the settings of the service: its commands work as they are', async () => {
     const [, ...commands] = service.output().split(/Try, in another terminal:\n/)
     const script = commands.join('').split('\n\n')[0] ?? ''
     expect(script).to.include('npm run -s demo').and.to.include('/api/v1/me')

@@ -126,7 +126,7 @@ describe('ledger commands', () => {
     expect(await verify(made.note, '--public-key', keys[1])).to.deep.equal(['checkpoint'])
   })
 
-  it('list the attestors of checkpoints, and exit with 1 if an attestation is missing [PROOF-68]', async () => {
+  it('list the attestors of checkpoints, and exit with 1 if an attestation is missing', async () => {
     expect(await run('ledger', 'attestors')).to.deep.equal([])
     const { isBad, show } = await load('ledger attestors')
     const state = { source: 'witness.example', kind: 'cosignature', size: 7, problem: null, detail: null, waiting: 1 }
@@ -135,7 +135,7 @@ describe('ledger commands', () => {
     expect(show?.([state])).to.match(/^source .*\nwitness\.example +cosignature +7 /)
   })
 
-  it('rotate the signing key, and replace a key only if it was lost [PROOF-21] [PROOF-23] [PROOF-30]', async () => {
+  it('rotate the signing key, and replace a key only if it was lost [PROOF-21] [PROOF-23]', async () => {
     const made = await run('ledger', 'seal', '--company', id())
     const [first] = await run('ledger', 'public-key')
     const next = await run('seal-key', 'rotate')

@@ -18,7 +18,7 @@ describe('progress of a command', () => {
   ])
     it(`reads "${shown}" [OPS-156]`, () => expect(formatProgress({ unit: 'events', ...state })).to.equal(shown))
 
-  it('is estimated beforehand by a rate that is called an estimate [OPS-157]', () => {
+  it('is estimated beforehand by a rate that is called an estimate', () => {
     expect(formatEstimate('events', 1_000_000, 4_000)).to.equal(
       'events: 1,000,000, about 4 min 10 s at an estimated 4,000 a second',
     )

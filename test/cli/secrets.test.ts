@@ -11,14 +11,14 @@ describe('secrets of the command line', () => {
     return withSecrets(COMMANDS[name].flags, values, Readable.from([input]))
   }
 
-  it('are read from standard input for a value of - [OPS-16]', async () => {
+  it('are read from standard input for a value of -', async () => {
     for (const input of ['s3cret, with spaces ', 's3cret, with spaces \n', 's3cret, with spaces \r\nand more\n']) {
       const values = await given('user set-password --company 3 --email a@b.co --password -', input)
       expect(values).to.deep.equal({ company: '3', email: 'a@b.co', password: 's3cret, with spaces ' })
     }
   })
 
-  it('are read line by line, in the order of the usage [OPS-16]', async () => {
+  it('are read line by line, in the order of the usage', async () => {
     expect(usageFor(['store', 'update'])).to.match(/--access-token TOKEN\|-\] \[--notification-secret SECRET\|-/)
     const values = await given('store update loja --notification-secret - --access-token -', 'token\nsecret\n')
     expect(values).to.deep.equal({ alias: 'loja', 'access-token': 'token', 'notification-secret': 'secret' })

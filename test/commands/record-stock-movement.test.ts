@@ -33,7 +33,7 @@ const recorded = (fields: object) =>
   })
 
 describe('record stock movement', () => {
-  it('adds a purchase, whose unit cost becomes the item’s cost [STOCK-4]', async () => {
+  it('adds a purchase, whose unit cost becomes the item’s cost', async () => {
     const { decided, scenario } = await decide({
       kind: 'purchase',
       quantity: '2',
@@ -48,7 +48,7 @@ describe('record stock movement', () => {
     expect(await scenario.show('catalog_item/3')).to.include({ stock: '7.000', cost: '11.00' })
   })
 
-  it('leaves the cost alone without a unit cost, or with the same one [STOCK-4]', async () => {
+  it('leaves the cost alone without a unit cost, or with the same one', async () => {
     for (const unit_cost of [undefined, null, '9.00']) {
       const { decided } = await decide({ kind: 'purchase', quantity: '2', unit_cost })
       decided.accepts('created', recorded({ after: '7.000', unit_cost: unit_cost ?? null }))

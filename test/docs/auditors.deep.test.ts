@@ -82,7 +82,7 @@ describe('auditor guide', () => {
     [process.execPath, VERIFIER, '--json'],
     ...(HAS_PYTHON ? [['python3', 'test/integrity/proofs/verify.py']] : []),
   ])
-    it(`names a verifier that verifies exports of a service: ${command[1]} [PROOF-30] [PROOF-80] [PROOF-82]`, async () => {
+    it(`names a verifier that verifies exports of a service: ${command[1]} [PROOF-80] [PROOF-82]`, async () => {
       const { code, stdout } = await verify(command)
       const { verdict, items } = JSON.parse(stdout)
       expect(verdict, stdout).to.equal('sound')

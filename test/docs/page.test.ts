@@ -84,7 +84,7 @@ describe('API documentation pages', () => {
     expect(page('/docs')).to.match(/data-termos="createSale[^"]*payments[^"]*insufficient_stock/)
   })
 
-  it('show every webhook event, with headers and body of an example [HTTP-17, KIT-3]', () => {
+  it('show every webhook event, with headers and body of an example [KIT-3]', () => {
     const events = page('/docs/webhooks')
     expect(idsOf(events)).to.include.members(WEBHOOK_EVENTS.map((event) => `on_${event.replace('.', '_')}`))
     for (const event of WEBHOOK_EVENTS) {
@@ -272,7 +272,7 @@ describe('/docs', () => {
       expect((await fetch(`${api.url}${path}`)).status, path).to.equal(404)
   })
 
-  it('begins at /, which links panel, documentation and contracts [HTTP-53]', async () => {
+  it('begins at /, which links panel, documentation and contracts', async () => {
     const reply = await fetch(`${api.url}/`, { redirect: 'manual' })
     expect([reply.status, reply.headers.get('content-type')]).to.deep.equal([200, 'text/html; charset=utf-8'])
     expect(reply.headers.get('content-security-policy')).to.include("default-src 'none'").and.not.include('script')

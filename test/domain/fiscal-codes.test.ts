@@ -61,7 +61,7 @@ describe('fiscal codes', () => {
     }
   })
 
-  it('accept a state registration with or without punctuation, and ISENTO [OPS-32]', () => {
+  it('accept a state registration with or without punctuation, and ISENTO', () => {
     expect(StateRegistration.parse(' 110.042.490.114 ')).to.equal('110042490114')
     expect(StateRegistration.parse('78.123.45-6')).to.equal('78123456')
     expect(StateRegistration.parse('isento')).to.equal('ISENTO')

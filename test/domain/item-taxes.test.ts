@@ -8,7 +8,7 @@ const wrongFields = (item: object): string[] =>
   (schema.safeParse(item).error?.issues ?? []).map(({ path }) => path.join('.'))
 
 describe('tax fields of an item', () => {
-  it('are optional texts, cleared by null [ITEM-20]', () => {
+  it('are optional texts, cleared by null', () => {
     expect(schema.parse({})).to.deep.equal({})
     const none = Object.fromEntries(Object.keys(itemTaxShape).map((field) => [field, null]))
     expect(schema.parse(none)).to.deep.equal(none)
@@ -26,12 +26,12 @@ describe('tax fields of an item', () => {
     ['ibs_cbs_cst', ['000', '410'], ['00', '0000']],
     ['ibs_cbs_class', ['000001', '410004'], ['00001', '0000010', 'abcdef']],
   ] as const)
-    it(`are checked by their shape: ${field} [ITEM-20]`, () => {
+    it(`are checked by their shape: ${field}`, () => {
       for (const code of right) expect(schema.parse({ [field]: code })).to.deep.equal({ [field]: code })
       for (const code of wrong) expect(wrongFields({ [field]: code }), code).to.deep.equal([field])
     })
 
-  it('are stored as in fiscal documents, without the point of a CFOP and in capitals [ITEM-20]', () => {
+  it('are stored as in fiscal documents, without the point of a CFOP and in capitals', () => {
     expect(schema.parse({ cfop: '5.102', cbenef: ' pr800000 ' })).to.deep.equal({ cfop: '5102', cbenef: 'PR800000' })
   })
 

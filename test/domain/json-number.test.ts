@@ -30,7 +30,7 @@ describe('money as a JSON number', () => {
     it(`refuses ${text}`, () => expect(read(JsonMoney, text)).to.equal(null))
   }
 
-  it('is exact for every amount in JSON notation [SYNC-11]', () => {
+  it('is exact for every amount in JSON notation', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 999_999_999_999 }), (cents) => {
         expect(read(JsonMoney, fromCents(cents))).to.equal(fromCents(cents))
@@ -51,7 +51,7 @@ describe('money as a JSON number', () => {
 })
 
 describe('a quantity as a JSON number', () => {
-  it('is exact to the thousandth [SYNC-11]', () => {
+  it('is exact to the thousandth', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 999_999_999_999 }), (thousandths) => {
         expect(read(JsonQuantity, fromThousandths(thousandths))).to.equal(fromThousandths(thousandths))

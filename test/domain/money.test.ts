@@ -28,7 +28,7 @@ describe('money', () => {
     }
   })
 
-  it('reports well-formed amounts as too large or negative [HTTP-16]', () => {
+  it('reports well-formed amounts as too large or negative', () => {
     const messageOf = (text: string) => Money.safeParse(text).error?.issues[0]?.message
     for (const text of ['10000000000.00', '99999999999999999999.99'])
       expect(messageOf(text)).to.equal('deve ser no máximo 9999999999.99')

@@ -49,7 +49,7 @@ describe('payment link of an order', () => {
     expect(isTokenOf(secret, token, later)).to.equal(false)
   })
 
-  it('exists while the order can be paid and the service has a public URL [ORDER-31]', () => {
+  it('exists while the order can be paid and the service has a public URL', () => {
     expect(paymentUrlOf(links, order)).to.equal(`https://tillbook.example/pagar/minha-loja/${token}`)
     for (const status of ['failed', 'cancelled', 'pending'] as const)
       expect(paymentUrlOf(links, { ...order, payments: [{ provider_payment_id: 'p', status }] })).to.not.equal(null)

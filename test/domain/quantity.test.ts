@@ -32,7 +32,7 @@ describe('quantity', () => {
     }
   })
 
-  it('reports well-formed quantities as too large or negative [HTTP-16]', () => {
+  it('reports well-formed quantities as too large or negative', () => {
     const messagesOf = (text: string) => Quantity.safeParse(text).error?.issues.map(({ message }) => message)
     expect(messagesOf('1000000000')).to.deep.equal(['deve ser no máximo 999999999.999'])
     expect(messagesOf('1000000000.5')).to.deep.equal(['deve ser no máximo 999999999.999'])

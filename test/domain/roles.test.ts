@@ -3,7 +3,7 @@ import { may, mayUpTo, PERMISSIONS, permissionsOf, ROLE_PRESETS, SEEING_PERMISSI
 import { ROLE_TRAITS, ROLES, seesPersons, TILL_ROLES } from '#domain/roles.ts'
 
 describe('roles', () => {
-  it('allow tills to owners, managers and clerks, and not to read-only roles [PANEL-84] [PANEL-202]', () => {
+  it('allow tills to owners, managers and clerks, and not to read-only roles [PANEL-202]', () => {
     expect(TILL_ROLES).to.deep.equal(['owner', 'manager', 'clerk'])
   })
 
@@ -11,7 +11,7 @@ describe('roles', () => {
     expect(seesPersons({ role: 'accountant', personal_data: false })).to.equal(true)
   })
 
-  it('give a clerk its own sales of today, no cancellation of others, no files and no prices [ROLE-102]', () => {
+  it('give a clerk its own sales of today, no cancellation of others, no files and no prices', () => {
     const clerk = ROLE_PRESETS.clerk
     for (const permission of [
       'see_all_sales',

@@ -22,7 +22,7 @@ const CARD = {
 } as const
 
 describe('details of a payment', () => {
-  it('are optional, each of them [SALE-22]', () => {
+  it('are optional, each of them', () => {
     expect(paymentDetailsOf(schema.parse({}))).to.deep.equal({})
     expect(paymentDetailsOf(schema.parse({ card: null, end_to_end_id: null }))).to.deep.equal({})
     expect(paymentDetailsOf(schema.parse({ card: {} }))).to.deep.equal({})
@@ -42,7 +42,7 @@ describe('details of a payment', () => {
     }
   })
 
-  it('keep a card as sent, the CNPJ of the acquirer without punctuation [SALE-22]', () => {
+  it('keep a card as sent, the CNPJ of the acquirer without punctuation', () => {
     expect(paymentDetailsOf(schema.parse({ card: CARD }))).to.deep.equal({
       card: { ...CARD, acquirer_cnpj: '01027058000191' },
     })
@@ -61,25 +61,25 @@ describe('details of a payment', () => {
     ['acquirer_cnpj', '01027058000190'],
     ['integrated', 'sim'],
   ] as const)
-    it(`refuse a card with ${field} ${JSON.stringify(value)} [SALE-22]`, () => {
+    it(`refuse a card with ${field} ${JSON.stringify(value)}`, () => {
       expect(wrongFields({ card: { [field]: value } })).to.deep.equal([`card.${field}`])
     })
 
-  it('refuse unknown fields of API v1, and ignore those of tills [SALE-22] [UP-35]', () => {
+  it('refuse unknown fields of API v1, and ignore those of tills', () => {
     expect(wrongFields({ card: { holder: 'Ana' } })).to.deep.equal(['card'])
     expect(z.object(uploadedDetailsShape).parse({ card: { nsu: '1', holder: 'Ana' } })).to.deep.equal({
       card: { nsu: '1' },
     })
   })
 
-  it('have the identifier of a Pix in letters and digits [SALE-22]', () => {
+  it('have the identifier of a Pix in letters and digits', () => {
     const end_to_end_id = 'E00038166201907261559y6j6mt9l0pi'
     expect(paymentDetailsOf(schema.parse({ end_to_end_id }))).to.deep.equal({ end_to_end_id })
     for (const wrong of ['E 1', 'x'.repeat(36), 1])
       expect(wrongFields({ end_to_end_id: wrong })).to.deep.equal(['end_to_end_id'])
   })
 
-  it('are refused on cash, the card first [SALE-22]', () => {
+  it('are refused on cash, the card first', () => {
     expect(detailRefusedOnCash({ card: { nsu: '1' }, end_to_end_id: 'E1' })?.field).to.equal('card')
     expect(detailRefusedOnCash({ card: null, end_to_end_id: 'E1' })?.field).to.equal('end_to_end_id')
     for (const card of [null, {}, { nsu: null }]) expect(detailRefusedOnCash({ card })).to.equal(null)

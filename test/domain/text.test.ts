@@ -146,7 +146,7 @@ describe('name key', () => {
 })
 
 describe('search key', () => {
-  it('ignores case, accents and blanks [LIST-11]', () => {
+  it('ignores case, accents and blanks', () => {
     expect(searchKey('  ÁGUA  Mineral ')).to.equal('agua mineral')
     for (const apostrophe of "'’‘`´ʼ′＇") expect(searchKey(`D${apostrophe}ÁGUA`)).to.equal("d'agua")
     expect(searchKey('Ac\u0327a\u0303o Nº 1ª')).to.equal('acao no 1a')

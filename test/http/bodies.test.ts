@@ -100,7 +100,7 @@ describe('request bodies in transit', () => {
     )
   const create = (company: TestCompany) => company.post('/customers', { name: 'Ana', notes: 'x'.repeat(1_000) })
 
-  it('of one company leave memory for other companies [OPS-25, OPS-60]', async () => {
+  it('of one company leave memory for other companies [OPS-60]', async () => {
     await slowly('/api/v1/customers', headersOf(one), MB)
     await slowly('/api/v1/customers', headersOf(one), MB)
     const answer = await create(one)
@@ -129,7 +129,7 @@ describe('request bodies in transit', () => {
     expect(wire.answers()).to.have.length(1)
   })
 
-  it('of all companies share a limit, separate from that of logins and notifications [OPS-25, HTTP-31]', async () => {
+  it('of all companies share a limit, separate from that of logins and notifications [HTTP-31]', async () => {
     const user = await createTestUser(one)
     for (const company of [one, one, other]) await slowly('/api/v1/customers', headersOf(company), MB)
     await slowly('/api/v1/customers', headersOf(await api.company()), MB - 20)

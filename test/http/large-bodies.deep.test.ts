@@ -89,7 +89,7 @@ describe('large bodies', function () {
     ],
   ]
   for (const [what, body, message] of beyond)
-    it(`of a till are refused with 422 without blocking the event loop: ${what} [HTTP-41, HTTP-42, UP-31]`, async () => {
+    it(`of a till are refused with 422 without blocking the event loop: ${what} [HTTP-41, HTTP-42]`, async () => {
       const sent = { path: '/api/sync/sales', body: body() }
       await expectServed(422, () => sent)
       const reply = await till.call('POST', '/sync/sales', sent.body)

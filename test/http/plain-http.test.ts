@@ -29,7 +29,7 @@ describe('plain HTTP', () => {
     }
   })
 
-  it('is refused with 403 insufficient_scope under any other name, with a remedy and no redirect [KEY-7, HTTP-16]', async () => {
+  it('is refused with 403 insufficient_scope under any other name, with a remedy and no redirect [KEY-7]', async () => {
     const hosts = [
       'api.example.com',
       'example.com:443',

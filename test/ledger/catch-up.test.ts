@@ -39,7 +39,7 @@ describe('catch-up of the tables with the event store', () => {
   const ask = (key: string, id = 1): Promise<Answer> =>
     harness.writer.run(addition(1, { id, by: 1 }, key)) as Promise<Answer>
 
-  it('applies events of other writers before it decides anything new [LEDGER-14]', async () => {
+  it('applies events of other writers before it decides anything new', async () => {
     await left(added(1, 'r-1'), added(2, 'r-2'), added(1, 'r-3'))
     const answer = await ask('new')
     expect(answer.record).to.include({ id: 1, value: 3 })

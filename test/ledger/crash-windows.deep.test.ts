@@ -113,7 +113,7 @@ describe('crash windows of a store outside the transaction', () => {
     await assertExactlyOnce(harness, new Map([[1, 1]]))
   })
 
-  it('catches up with appends of another writer before it decides [LEDGER-14]', async () => {
+  it('catches up with appends of another writer before it decides', async () => {
     store.faults.push('after')
     harness.commitFaults.push('lost', 'lost', 'lost')
     await harness.writer.run(addition(1, { id: 1, by: 1, limit: 1 }, 'one')).catch(() => {})

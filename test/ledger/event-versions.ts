@@ -269,7 +269,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
       )
     })
 
-    it('the history of a record shows the newest version with the hash of the stored event [FEED-3]', async () => {
+    it('the history of a record shows the newest version with the hash of the stored event', async () => {
       const stored = (await collect(core.store.read(streamOf(companyId), 0))).at(1) as Envelope
       const { type, subject, revision } = stored
       const wanted = { fromRevision: 0, toRevision: 5, types: [type], subject, limit: 10 }

@@ -81,7 +81,7 @@ describe('follower of a store outside Postgres', () => {
   const untilApplied = (companyId: number, revision: number) =>
     until(async () => (await revisionOf(companyId)) === revision, { what: `revision ${revision}` })
 
-  it('applies events that no writer applies, also of companies unknown to this Postgres [LEDGER-14]', async () => {
+  it('applies events that no writer applies, also of companies unknown to this Postgres', async () => {
     await left(1, [added(1, 'r-1'), added(2, 'r-2')])
     follower = startCatchUpSubscription(options())
     await untilApplied(1, 1)
@@ -121,7 +121,7 @@ describe('follower of a store outside Postgres', () => {
     await until(async () => (await readSubscriptionCheckpoint(pool)) === '1', { what: 'the checkpoint' })
   })
 
-  it('resumes at the position of its predecessor, and reconnects to a store that was down [LEDGER-14]', async () => {
+  it('resumes at the position of its predecessor, and reconnects to a store that was down', async () => {
     const first = await left(1, [added(1, 'r-1')])
     follower = startCatchUpSubscription(options())
     await until(async () => (await readSubscriptionCheckpoint(pool)) === '0', { what: 'the checkpoint' })

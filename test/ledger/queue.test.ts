@@ -159,7 +159,7 @@ describe('command queue', () => {
     expect(groups()).to.deep.equal([['b', 'c', 'd']])
   })
 
-  it('refuses requests beyond the share of their company as unavailable, and no others [HTTP-13, OPS-28, OPS-60]', async () => {
+  it('refuses requests beyond the share of their company as unavailable, and no others [HTTP-13, OPS-60]', async () => {
     await push(item(1, 'under way'))
     await push(item(1, 'a', 30), item(1, 'b', 20))
     expect(() => queue.push(item(1, 'c'))).to.throw(Unavailable)

@@ -40,7 +40,7 @@ describe('writer', () => {
       await assertLedger(harness, 1, 20)
     })
 
-    it('yields to other requests while it decides a request of many commands [OPS-61]', async () => {
+    it('yields to other requests while it decides a request of many commands', async () => {
       let turns = 0
       let isOver = false
       const count = () => {

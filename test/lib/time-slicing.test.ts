@@ -19,7 +19,7 @@ describe('time slicing', () => {
     }
   }
 
-  it('runs one slice of long work per turn of the event loop, alternating between keys [OPS-61]', async () => {
+  it('runs one slice of long work per turn of the event loop, alternating between keys', async () => {
     const log: string[] = []
     const all = [workInSlices('a', 3, log), workInSlices('a', 3, log), workInSlices('b', 2, log)]
     let isOver = false

@@ -205,7 +205,7 @@ describe('production installation, as the Dockerfile makes it [OPS-700]', functi
     expect((await fetch(url + picture_url)).headers.get('content-type')).to.equal('image/webp')
   })
 
-  it('gets cosignatures, time stamps that openssl verifies, and copies of its checkpoints [PROOF-66]', async () => {
+  it('gets cosignatures, time stamps that openssl verifies, and copies of its checkpoints', async () => {
     const isSound = async () => (await installation.tillbook('ledger', 'attestors').ended()).code === 0
     await until(isSound, { timeout_ms: 60_000, interval_ms: 500, what: 'all attestors' })
     const kinds = JSON.parse(await tillbook('ledger', 'attestors', '--json')).map(({ kind }: { kind: string }) => kind)

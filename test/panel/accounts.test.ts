@@ -52,7 +52,7 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
       const form = async (id: number) =>
         hiddenFields((await user.get(`${people}/${id}/liquidar`)).html, `${people}/${id}/liquidar`)
 
-      it('are totalled by age on its page and in the list of parties with open accounts [PANEL-161] [PANEL-162]', async () => {
+      it('are totalled by age on its page and in the list of parties with open accounts [PANEL-162]', async () => {
         const [maria, jose] = [await partyId('Maria'), await partyId('José')]
         const of = (id: number, days: number, amount: string) =>
           account({ [`${party}_id`]: id, due_date: addDays(today, -days), amount })
@@ -94,7 +94,7 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
       const openOf = async (...accounts: Json[]) =>
         Promise.all(accounts.map(async ({ id }) => (await inApi(id)).open_amount))
 
-      it('take a received sum, the oldest due date first, with a receipt [PANEL-430] [PANEL-432]', async () => {
+      it('take a received sum, the oldest due date first, with a receipt [PANEL-430]', async () => {
         const id = await partyId('Maria')
         const of = (days: number) => account({ [`${party}_id`]: id, due_date: addDays(today, days) })
         const [late, soon, later] = [await of(-5), await of(3), await of(9)]
@@ -154,7 +154,7 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
       })
     })
 
-    it('creates an account from Brazilian notation for a party given by name [PANEL-20]', async () => {
+    it('creates an account from Brazilian notation for a party given by name', async () => {
       const id = await partyId('Maria da Silva')
       const fields = {
         amount: '1.234,5',
@@ -250,7 +250,7 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
       expect(await inApi(id)).to.include({ [`${party}_id`]: null, amount: '12.00' })
     })
 
-    it('settles in full once, with the counter as the channel [PANEL-21] [PANEL-374]', async () => {
+    it('settles in full once, with the counter as the channel [PANEL-374]', async () => {
       const { id } = await account({ amount: '1500.00' })
       const at = `${PATH}/${id}/liquidar`
       const { html } = await user.get(at)
@@ -269,7 +269,7 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
       expect(shown).not.to.include('/editar').and.not.to.include('/excluir').and.not.to.include('/liquidar')
     })
 
-    it('takes a part, with interest and a discount, and reverses it with a reason [PANEL-430] [PANEL-433]', async () => {
+    it('takes a part, with interest and a discount, and reverses it with a reason [PANEL-430]', async () => {
       const { id } = await account({ amount: '100.00' })
       expect(
         (await settle(id, { payment_method: 'pix', received: '39,00', interest: '1', discount: '2' })).to,
@@ -297,7 +297,7 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
       expect((await user.get(`${PATH}/${id}/pagamentos/999999/estornar`)).status).to.equal(404)
     })
 
-    it('is open by the same amount wherever it stands: list, file, balances, start page, summary [ACCT-11] [PANEL-161] [PANEL-162]', async () => {
+    it('is open by the same amount wherever it stands: list, file, balances, start page, summary [ACCT-11] [PANEL-162]', async () => {
       const id = await partyId('Maria')
       const one = await account({ amount: '100.00', due_date: today, [`${party}_id`]: id })
       await settle(one.id, { payment_method: 'pix', received: '38,77' })
@@ -333,7 +333,7 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
       expect(await inApi(id)).to.include({ status: 'settled', payment_method: 'Maquininha azul' })
     })
 
-    it('is split into instalments by the form [PANEL-434]', async () => {
+    it('is split into instalments by the form', async () => {
       const wrong = await create({ amount: '0,02', 'installments.count': '3' })
       expect(problemsIn(wrong.html)[1]).to.match(/^Parcelas: /)
       const { to } = await create({ amount: '100', due_date: '2026-01-31', 'installments.count': '3' })
@@ -358,7 +358,7 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
       expect(Math.abs(Date.parse((await inApi(id)).paid_at) - Date.now())).to.be.lessThan(60_000)
     })
 
-    it('shows the payment method that another system has named [ACCT-10]', async () => {
+    it('shows the payment method that another system has named', async () => {
       const { id } = await account()
       const body = { payment_method: 'Cartão da loja' }
       const settled = await company.post(`${api1}/${id}/settle`, body, { 'idempotency-key': `settle-${PATH}-${id}` })
@@ -366,7 +366,7 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
       expect(textIn((await user.get(`${PATH}/${id}`)).html)).to.include('Forma de pagamento Cartão da loja')
     })
 
-    it('refuses a settlement without a method, with a stale amount, or of a settled account [PANEL-21]', async () => {
+    it('refuses a settlement without a method, with a stale amount, or of a settled account', async () => {
       const { id } = await account()
       const at = `${PATH}/${id}/liquidar`
       expect(problemsIn((await settle(id, { payment_method: '' })).html)[1]).to.match(/^Forma de pagamento: /)
@@ -391,7 +391,7 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
       expect(await inApi(id)).to.include({ payment_method: 'pix', description: 'Aluguel' })
     })
 
-    it('deletes after confirmation, once [PANEL-20]', async () => {
+    it('deletes after confirmation, once', async () => {
       const { id } = await account()
       const at = `${PATH}/${id}/excluir`
       const form = hiddenFields((await user.get(at)).html, at)
@@ -477,7 +477,7 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
         expect((await user.get(`${PATH}${query}`)).status, query).to.equal(200)
     })
 
-    it('shows an account and the list at an earlier revision [PANEL-18]', async () => {
+    it('shows an account and the list at an earlier revision', async () => {
       const { id } = await account()
       const { headers } = await company.get('/me')
       await settle(id, { payment_method: 'pix' })
@@ -536,7 +536,7 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
 describe('panel: receivable of a sale', () => {
   const { api, company, user } = usePanelUser('manager')
 
-  it('can be settled here although the API refuses it, and links to its sale [PANEL-21]', async () => {
+  it('can be settled here although the API refuses it, and links to its sale', async () => {
     const counter = await openCounter(company)
     await upload(await openTill(api.url, company), [counter.onAccount('pdv-1')])
     const [{ id, sale_id }] = (await company.get('/finance/receivables')).body.data

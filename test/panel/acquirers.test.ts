@@ -22,7 +22,7 @@ describe('panel: acquirers', () => {
     expect(reply.status, reply.text).to.equal(201)
   }
 
-  it('shows what they pay on which day, and in a chosen period [PANEL-380]', async () => {
+  it('shows what they pay on which day, and in a chosen period', async () => {
     expect(await page('/contas-a-receber/operadoras')).to.include('Nada a receber das operadoras nestes dias')
     await sell('100.00')
     const day = addDays(today, 2)
@@ -36,7 +36,7 @@ describe('panel: acquirers', () => {
     expect((await user.get('/painel/contas-a-receber')).html).to.include('href="/painel/contas-a-receber/operadoras"')
   })
 
-  it('takes their rate off the takings and the margin of the start page [PANEL-381]', async () => {
+  it('takes their rate off the takings and the margin of the start page', async () => {
     expect(await page('/')).not.to.include('Depois das operadoras')
     await sell('100.00')
     const shown = await page('/')
@@ -54,7 +54,7 @@ describe('panel: acquirers', () => {
     expect(closing).to.include('Crédito Visa R$ 100,00 R$ 3,55 R$ 96,45').and.to.include('Taxas das operadoras R$ 3,55')
   })
 
-  it('shows on the closing what they keep of the sales of tills [PANEL-382]', async () => {
+  it('shows on the closing what they keep of the sales of tills', async () => {
     const counter = await openCounter(company)
     const till = await openTill(api.url, company)
     const fields = { name: 'Débito Elo', kind: 'card', acquirer_rate: '1.99', settles_in_days: 1 }

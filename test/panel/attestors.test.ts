@@ -30,7 +30,7 @@ const shown = (states: readonly AttestationStatus[]) => {
 }
 
 describe('panel: attestors', () => {
-  it('show the last confirmation, pending requests and problems [PROOF-68]', () => {
+  it('show the last confirmation, pending requests and problems', () => {
     const none = { size: null, obtained_at: null, age: null, waiting: 3, waiting_seconds: 60 }
     const text = shown([
       confirmed,
@@ -54,7 +54,7 @@ describe('panel: attestors', () => {
     expect(text).not.to.include('secret')
   })
 
-  it('show nothing if none are configured [PROOF-68]', () => {
+  it('show nothing if none are configured', () => {
     expect(shown([])).to.equal('')
   })
 })

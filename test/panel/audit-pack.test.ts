@@ -32,7 +32,7 @@ describe('panel: audit pack', () => {
   }
   const head = async () => Number((await company.get('/me')).headers.get('x-ledger-revision'))
 
-  it('contains all ledger events as hashed, an index in words, and instructions to verify both [AUDIT-20, AUDIT-21]', async () => {
+  it('contains all ledger events as hashed, an index in words, and instructions to verify both [AUDIT-20]', async () => {
     const files = await pack()
     const last = await head()
     expect([...files.keys()].slice(0, 3)).to.deep.equal(['LEIA-ME.txt', 'livro.jsonl', 'indice.csv'])
@@ -92,7 +92,7 @@ describe('panel: audit pack', () => {
     expect(error.message).to.equal('gone')
   })
 
-  it('is covered by its own checkpoint, and passes the verifier [AUDIT-21] [AUDIT-22]', async () => {
+  it('is covered by its own checkpoint, and passes the verifier [AUDIT-22]', async () => {
     const files = await pack()
     expect(files.get('LEIA-ME.txt')).to.include(`cobre todos os ${(await head()) + 1} eventos`)
     for (const [name, text] of files) {

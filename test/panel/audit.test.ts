@@ -14,14 +14,14 @@ describe('panel: audit', () => {
   const customer = async (name: string) => (await company.post('/customers', { name })).body.data.id as number
   const revision = async () => Number((await company.get('/me')).headers.get('x-ledger-revision'))
 
-  it('lists the events newest first, with actor and channel [PANEL-27]', async () => {
+  it('lists the events newest first, with actor and channel', async () => {
     await customer('Maria')
     const text = await shown('/painel/auditoria')
     expect(text).to.match(/Cliente criado.*Usuário criado.*Empresa registrada/)
     expect(text).to.include('Chave chave').and.to.include('API').and.to.include('O sistema')
   })
 
-  it('downloads a CSV file of actors, events and times without contents, also for an accountant [PANEL-275]', async () => {
+  it('downloads a CSV file of actors, events and times without contents, also for an accountant', async () => {
     await customer('Maria')
     const accountant = await panelUser(api, company, 'accountant')
     for (const who of [owner, accountant]) {
@@ -48,7 +48,7 @@ describe('panel: audit', () => {
     expect(seen).to.deep.equal(Array.from({ length: last + 1 }, (_, n) => last - n))
   })
 
-  it('filters by event, kind of record, record, channel and day [PANEL-27]', async () => {
+  it('filters by event, kind of record, record, channel and day', async () => {
     const id = await customer('Maria')
     await company.call('PATCH', `/customers/${id}`, { notes: 'nova' })
     await company.post('/suppliers', { name: 'Bom Grão' })
@@ -91,7 +91,7 @@ describe('panel: audit', () => {
     expect(problemsIn((await owner.get('/painel/auditoria?quem=root')).html)).not.to.deep.equal([])
   })
 
-  it('shows the values before and after of each field in words, also in the linked history of the record [PANEL-86] [PANEL-88]', async () => {
+  it('shows the values before and after of each field in words, also in the linked history of the record [PANEL-86]', async () => {
     const id = await customer('Maria')
     await company.call('PATCH', `/customers/${id}`, { name: 'Maria Souza', phone: '11987654321' })
     const event = `/painel/auditoria/eventos/${await revision()}`
@@ -116,7 +116,7 @@ describe('panel: audit', () => {
     }
   })
 
-  it('shows an event as stored, with its hash, and the record before and after it [PANEL-27]', async () => {
+  it('shows an event as stored, with its hash, and the record before and after it', async () => {
     const id = await customer('Maria')
     await company.call('PATCH', `/customers/${id}`, { name: 'Maria Souza' })
     const last = await revision()
@@ -130,7 +130,7 @@ describe('panel: audit', () => {
     }
   })
 
-  it('verifies the ledger on demand, and detects altered events [PANEL-27]', async () => {
+  it('verifies the ledger on demand, and detects altered events', async () => {
     const id = await customer('Maria')
     const verify = () => owner.submit('/painel/auditoria', {}, '/painel/auditoria/conferir')
     expect(textIn((await verify()).html))
@@ -168,7 +168,7 @@ describe('panel: audit', () => {
       expect(textIn((await other.get(path)).html), path).not.to.include('não conferem')
   })
 
-  it('shows the newest checkpoint, its age, and the reason for a missing one [PROOF-31]', async () => {
+  it('shows the newest checkpoint, its age, and the reason for a missing one', async () => {
     expect(await shown('/painel/auditoria')).to.include('ainda não tem selos')
     const { proof, pool } = api.core
     const made = await proof.checkpointOf(company.id, 1)
@@ -181,7 +181,7 @@ describe('panel: audit', () => {
     await pool.query('delete from ops.sealing_faults')
   })
 
-  it('opens any record as of a date and time [PANEL-18]', async () => {
+  it('opens any record as of a date and time', async () => {
     const id = await customer('Maria')
     const ask = (query: string) => owner.get(`/painel/auditoria/como-era?${query}`)
     expect((await ask(`tipo=customer&numero=${id}&em=2026-11-20T10:00`)).to).to.equal(
@@ -192,7 +192,7 @@ describe('panel: audit', () => {
     expect((await ask('tipo=customer&numero=x&em=')).status).to.equal(422)
   })
 
-  it('shows records without a page of their own, current and as of a revision [PANEL-18]', async () => {
+  it('shows records without a page of their own, current and as of a revision', async () => {
     const path = `/painel/auditoria/registros/user/${owner.id}`
     expect(await shown(path)).to.include(owner.email)
     expect(await shown(`${path}?em=${await revision()}`))
@@ -203,7 +203,7 @@ describe('panel: audit', () => {
     expect((await owner.get('/painel/auditoria/registros/user/999999')).status).to.equal(404)
   })
 
-  it('refuses users who are not owners [PANEL-5]', async () => {
+  it('refuses users who are not owners', async () => {
     const clerk = await panelUser(api, company, 'clerk')
     for (const path of ['', '/eventos/0', '/como-era', `/registros/user/${owner.id}`])
       expect((await clerk.get(`/painel/auditoria${path}`)).status, path).to.equal(403)

@@ -17,7 +17,7 @@ describe('panel: catalog', () => {
   const category = async (name: string) => (await company.post('/catalog/categories', { name })).body.data.id as number
   const list = async (query = '') => textIn((await user.get(`${PATH}${query}`)).html.split('id="lista"')[1] ?? '')
 
-  it('creates an item from Brazilian notation, with category and stock [PANEL-20]', async () => {
+  it('creates an item from Brazilian notation, with category and stock', async () => {
     const category_id = await category('Bebidas')
     const fields = {
       name: 'Café',
@@ -53,7 +53,7 @@ describe('panel: catalog', () => {
       expect(shown).to.include(text)
   })
 
-  it('lists deactivated items, and reactivates them unless their barcode is taken [PANEL-146]', async () => {
+  it('lists deactivated items, and reactivates them unless their barcode is taken', async () => {
     const category_id = await category('Bebidas')
     const { id } = await item({ name: 'Café', barcode: '789', category_id, stock: '3' })
     await company.call('DELETE', `/catalog/items/${id}`)
@@ -98,7 +98,7 @@ describe('panel: catalog', () => {
     expect((await company.get('/catalog/items')).body.data).to.have.length(1)
   })
 
-  it('changes the fields of an item, but never its stock, which concurrent sales change [PANEL-20]', async () => {
+  it('changes the fields of an item, but never its stock, which concurrent sales change', async () => {
     const { id } = await item({ name: 'Café', stock: '5', category_id: await category('Bebidas') })
     const edit = `${PATH}/${id}/editar`
     const { html } = await user.get(edit)
@@ -110,7 +110,7 @@ describe('panel: catalog', () => {
     expect(changed).to.deep.include({ name: 'Café forte', price: '2.50', category_id: null, stock: '3.000' })
   })
 
-  it('deactivates after confirmation, once [PANEL-20]', async () => {
+  it('deactivates after confirmation, once', async () => {
     const { id } = await item({ name: 'Café' })
     const at = `${PATH}/${id}/excluir`
     const { html } = await user.get(at)
@@ -162,7 +162,7 @@ describe('panel: catalog', () => {
     await upload(till, [offlineSaleOf({ total: 2, amount_received: 2, items, payments })])
   }
 
-  it('records receipts, withdrawals and counts of stock as events of their own [PANEL-20]', async () => {
+  it('records receipts, withdrawals and counts of stock as events of their own', async () => {
     const { id } = await item({ name: 'Café', stock: '5' })
     const move = (movement: string, quantity: string, reason = '') =>
       user.submit(`${PATH}/${id}`, { movement, quantity, reason }, `${PATH}/${id}/estoque`)
@@ -196,7 +196,7 @@ describe('panel: catalog', () => {
     ])
   })
 
-  it('shows the stock history sale by sale, beyond the entries of the row [PANEL-164]', async () => {
+  it('shows the stock history sale by sale, beyond the entries of the row', async () => {
     const counter = await openCounter(company, '500')
     await Promise.all(Array.from({ length: 66 }, () => counter.sell()))
     const at = `${PATH}/${counter.product}`
@@ -213,7 +213,7 @@ describe('panel: catalog', () => {
     expect(pages.length).to.be.above(1)
   })
 
-  it('records the cost and the document of a purchase, and shows them to owners [PANEL-391]', async () => {
+  it('records the cost and the document of a purchase, and shows them to owners', async () => {
     const { id } = await item({ name: 'Café', stock: '5', cost: '1.00' })
     const at = `${PATH}/${id}`
     const fields = { movement: 'in', quantity: '2', unit_cost: '3,25', document: 'NF 4711', reason: 'Reposição' }
@@ -226,7 +226,7 @@ describe('panel: catalog', () => {
     expect((await inApi(at)).stock).to.equal('7.000')
   })
 
-  it('lists all movements, filtered, with their items, as a page and as a file [PANEL-391]', async () => {
+  it('lists all movements, filtered, with their items, as a page and as a file', async () => {
     const [coffee, tea] = [await item({ name: 'Café', stock: '5' }), await item({ name: 'Chá', stock: '3' })]
     await company.post('/stock/movements', { catalog_item_id: tea.id, kind: 'loss', quantity: '1', reason: 'molhou' })
     const page = textIn((await user.get(`${PATH}/movimentacao`)).html)
@@ -239,7 +239,7 @@ describe('panel: catalog', () => {
     expect(coffee.id).not.to.equal(tea.id)
   })
 
-  it('refuses invalid stock movements, and leaves the stock unchanged [PANEL-20]', async () => {
+  it('refuses invalid stock movements, and leaves the stock unchanged', async () => {
     const { id } = await item({ name: 'Café', stock: '5' })
     const at = `${PATH}/${id}`
     const move = (fields: Record<string, string>) => user.submit(at, fields, `${at}/estoque`)

@@ -62,7 +62,7 @@ describe('panel: navigation from another site', () => {
     expect(textIn(html)).to.include('Ana Souza')
   })
 
-  it('is refused at once without permission [PANEL-5]', async () => {
+  it('is refused at once without permission', async () => {
     owner = await panelUser(api, company, 'clerk')
     expect((await visit('/auditoria', 'cross-site')).status).to.equal(403)
   })

@@ -10,7 +10,7 @@ describe('panel: customers', () => {
     user.submit('/painel/clientes/novo', { person_type: 'PF', ...fields }, '/painel/clientes')
   const pathOf = (to: string | null) => (to ?? '').replace(/\?.*/, '')
 
-  it('creates a customer from Brazilian notation, visible in the API, with the counter as the channel [PANEL-20]', async () => {
+  it('creates a customer from Brazilian notation, visible in the API, with the counter as the channel', async () => {
     const { status, to } = await create({
       name: ' Maria da Silva ',
       document: '529.982.247-25',
@@ -42,7 +42,7 @@ describe('panel: customers', () => {
     expect((await company.get('/customers')).body.data).to.deep.equal([])
   })
 
-  it('names who has a taken name, and saves with the suggested one if it is ticked [PANEL-451]', async () => {
+  it('names who has a taken name, and saves with the suggested one if it is ticked', async () => {
     const { id } = (await company.post('/customers', { name: 'Maria', phone: '11987654321' })).body.data
     const taken = await create({ name: ' maria ', notes: 'fica' })
     expect(taken.status).to.equal(409)
@@ -58,7 +58,7 @@ describe('panel: customers', () => {
     expect(renamed.html).to.include(`href="/painel/clientes/${id}"`)
   })
 
-  it('warns of others with the same document or phone, with links [PANEL-452]', async () => {
+  it('warns of others with the same document or phone, with links', async () => {
     const one = (await company.post('/customers', { name: 'Ana', document: '52998224725' })).body.data.id
     const two = (await company.post('/customers', { name: 'Bia', phone: '5511987654321' })).body.data.id
     const { to } = await create({ name: 'Eva', document: '529.982.247-25', phone: '(11) 98765-4321' })
@@ -70,7 +70,7 @@ describe('panel: customers', () => {
     expect(textIn((await user.get(pathOf(to))).html)).not.to.include('Mesmo CPF')
   })
 
-  it('shows what each customer owes, and the sum of the found ones [PANEL-453]', async () => {
+  it('shows what each customer owes, and the sum of the found ones', async () => {
     const owe = async (name: string, ...amounts: string[]) => {
       const customer_id = (await company.post('/customers', { name })).body.data.id
       for (const [at, amount] of amounts.entries()) {
@@ -88,7 +88,7 @@ describe('panel: customers', () => {
     expect(textIn((await user.get('/painel/clientes?q=ana')).html)).to.include('1 cadastro · Deve: R$ 12,50')
   })
 
-  it('takes the state from a list, and a CEP of that state [PANEL-454]', async () => {
+  it('takes the state from a list, and a CEP of that state', async () => {
     const { html } = await user.get('/painel/clientes/novo')
     expect(html).to.include('<option value="SP">SP – São Paulo</option>')
     const address = (zip: string, state: string) => create({ name: 'Ana', 'address.zip': zip, 'address.state': state })
@@ -143,7 +143,7 @@ describe('panel: customers', () => {
     expect(data).to.deep.include({ name: 'Maria', phone: '11111111' })
   })
 
-  it('deletes after confirmation [PANEL-20]', async () => {
+  it('deletes after confirmation', async () => {
     const path = pathOf((await create({ name: 'Maria' })).to)
     expect(textIn((await user.get(`${path}/excluir`)).html)).to.include('deixa de aparecer')
     expect((await user.submit(`${path}/excluir`, {})).to).to.equal('/painel/clientes?feito=excluido')
@@ -164,7 +164,7 @@ describe('panel: customers', () => {
     expect((await user.get('/painel/clientes?cursor=quebrado')).status).to.equal(200)
   })
 
-  it('shows a customer as of a revision and as of a time, without actions [PANEL-18]', async () => {
+  it('shows a customer as of a revision and as of a time, without actions', async () => {
     const path = pathOf((await create({ name: 'Maria' })).to)
     const { headers } = await company.get('/me')
     await user.submit(`${path}/editar`, { name: 'Outra', person_type: 'PF' })
@@ -210,7 +210,7 @@ describe('panel: customers', () => {
       expect((await user.get(`/painel/clientes${query}`)).status, query).to.equal(200)
   })
 
-  it('lists the purchases of a customer without cancelled sales, page by page [PANEL-160]', async () => {
+  it('lists the purchases of a customer without cancelled sales, page by page', async () => {
     const counter = await openCounter(company)
     const { id } = (await company.post('/customers', { name: 'Maria', external_id: 'm' })).body.data
     const sales: number[] = []
@@ -226,7 +226,7 @@ describe('panel: customers', () => {
     expect(listed((await user.get(next)).html)).to.deep.equal(sales.toReversed().slice(10))
   })
 
-  it('states that a customer did not exist yet, for a time before its creation [PANEL-165]', async () => {
+  it('states that a customer did not exist yet, for a time before its creation', async () => {
     const { id } = (await company.post('/customers', { name: 'Maria' })).body.data
     const early = await user.get(`/painel/clientes/${id}?em=0`)
     expect(early.status).to.equal(404)

@@ -21,7 +21,7 @@ describe('panel: fiscal fields', () => {
   const items = async (): Promise<Json[]> => (await company.get('/catalog/items')).body.data
   const pathOf = (to: string | null) => (to ?? '').replace(/\?.*/, '')
 
-  it('of an item are folded in its form, and shown on its page [ITEM-20]', async () => {
+  it('of an item are folded in its form, and shown on its page', async () => {
     const { html } = await user.get('/painel/catalogo/novo')
     const folded = /<details class="fold"><summary>Dados fiscais<\/summary>.*?<\/details>/s.exec(html)?.[0] ?? ''
     for (const field of Object.keys(TAXES)) expect(folded).to.include(`name="${field}"`)
@@ -50,7 +50,7 @@ describe('panel: fiscal fields', () => {
     expect(await items()).to.deep.equal([])
   })
 
-  it('of items are imported with leading zeros that a spreadsheet left out [ITEM-20]', async () => {
+  it('of items are imported with leading zeros that a spreadsheet left out', async () => {
     const file = 'SKU;Nome;Preço;Origem;CFOP;CST;CST PIS;cClassTrib\nA1;Café;18,90;0 - Nacional;5102;0;1;1'
     const { done } = await importFile({ api, user }, '/catalogo/importar', file)
     expect(done).to.match(/Criados 1 .*Com erro 0/)
@@ -58,7 +58,7 @@ describe('panel: fiscal fields', () => {
     expect(item).to.include({ origin: '0', cfop: '5102', icms_cst: '00', pis_cst: '01', ibs_cbs_class: '000001' })
   })
 
-  it('of customers are recorded, shown, exported and imported as equal [PERSON-20]', async () => {
+  it('of customers are recorded, shown, exported and imported as equal', async () => {
     const form = { name: 'Padaria', state_registration: '110.042.490.114', ie_indicator: '1' }
     const { status, to } = await user.submit('/painel/clientes/novo', form, '/painel/clientes')
     expect(status).to.equal(303)
@@ -98,7 +98,7 @@ describe('panel: details of a sale', () => {
     })
   })
 
-  it('are on its page: seller, share of the discount, card and Pix [SALE-22] [SALE-24] [SALE-25]', async () => {
+  it('are on its page: seller, share of the discount, card and Pix [SALE-24] [SALE-25]', async () => {
     const shown = textIn((await user.get(`/painel/vendas/${sale.id}`)).html)
     for (const text of [
       `Vendedor ${seller.name}`,
@@ -110,13 +110,13 @@ describe('panel: details of a sale', () => {
       expect(shown).to.include(text)
   })
 
-  it('leave no empty columns on the page of a plain sale [SALE-22]', async () => {
+  it('leave no empty columns on the page of a plain sale', async () => {
     const plain = await counter.sell()
     const shown = textIn((await user.get(`/painel/vendas/${plain.id}`)).html)
     expect(shown).not.to.include('Rateio do desconto').and.not.include('Dados Valor')
   })
 
-  it('are in the file of the sales [SALE-22] [SALE-25]', async () => {
+  it('are in the file of the sales [SALE-25]', async () => {
     const [heads = '', line = ''] = (await user.get('/painel/vendas.csv')).html.replace(/^\uFEFF/, '').split('\r\n')
     const cells = line.split(';')
     const cell = (head: string) => cells[heads.split(';').indexOf(head)]

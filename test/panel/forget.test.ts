@@ -37,7 +37,7 @@ describe('panel: erasure of a person', () => {
     expect(textIn((await user.get(`${path}/esquecer`)).html)).to.include('Os dados pessoais já foram excluídos.')
   })
 
-  it('shows the person in the title, and debts with links before the button [PANEL-456]', async () => {
+  it('shows the person in the title, and debts with links before the button', async () => {
     const person = { name: 'Eva Souza', document: '52998224725' }
     const { id } = (await company.post('/customers', person)).body.data
     const account = { description: 'Fiado de maio', amount: '12.50', due_date: '2026-12-01', customer_id: id }

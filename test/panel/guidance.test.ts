@@ -76,7 +76,7 @@ describe('panel: guidance', () => {
     }
   })
 
-  it('puts the focus on the first wrong field, and on no other [PANEL-504]', async () => {
+  it('puts the focus on the first wrong field, and on no other', async () => {
     const page = '/painel/configuracoes/usuarios/novo'
     const { html } = await owner.submit(page, { name: 'Bia', role: 'clerk', email: 'bia' })
     const focused = [...html.matchAll(/<input[^>]*autofocus[^>]*>/g)].map(([tag]) => /name="(\w+)"/.exec(tag)?.[1])
@@ -112,7 +112,7 @@ describe('panel: guidance', () => {
     expect(api404.headers.get('content-type')).to.include('json')
   })
 
-  it('names the panel as the origin of accounts that were created there [PANEL-510]', async () => {
+  it('names the panel as the origin of accounts that were created there', async () => {
     const account = { description: 'Aluguel da sala', amount: '50.00', due_date: '2099-01-10' }
     const { id } = await company.run(createReceivable, account, 'panel')
     const made = (await company.post('/finance/receivables', account)).body.data
@@ -121,7 +121,7 @@ describe('panel: guidance', () => {
     expect([await originOf(id), await originOf(made.id)]).to.deep.equal(['Painel', 'API'])
   })
 
-  it('shows a webhook in red from its first failure until a delivery is accepted [PANEL-511]', async () => {
+  it('shows a webhook in red from its first failure until a delivery is accepted', async () => {
     const { id } = (await company.post('/webhooks', { url: 'https://example.com/x', events: ['*'] })).body.data
     const badge = async () =>
       /<span(?: class="badge (\w+)")?>(Ativo|Com falhas)/
@@ -150,7 +150,7 @@ describe('panel: guidance', () => {
     expect(momentInput.problem?.('amanhã')).to.include('21/11/2026 08:17')
   })
 
-  it('names customers in lists on phones, and breaks no number [PANEL-506]', async () => {
+  it('names customers in lists on phones, and breaks no number', async () => {
     const customer = (await company.post('/customers', { name: 'Zilda Prates' })).body.data
     const account = { description: 'Fiado', amount: '9.00', due_date: '2099-01-10', customer_id: customer.id }
     await company.post('/finance/receivables', account)
@@ -161,7 +161,7 @@ describe('panel: guidance', () => {
     expect(style).to.match(/\.list \.number \{\s+flex: none;[^}]*white-space: nowrap;/)
   })
 
-  it('keeps long ids whole in the page, with the beginning visible [PANEL-512]', async () => {
+  it('keeps long ids whole in the page, with the beginning visible', async () => {
     const id = (await company.get('/customers/999999')).headers.get('x-request-id') ?? ''
     const style = readFileSync(projectFile('src/panel/static/panel.css'), 'utf8')
     expect(style).to.match(/\.short \{[^}]*max-width: 10ch;[^}]*user-select: all;/)

@@ -81,7 +81,7 @@ describe('panel: cells of files of other programs', () => {
     expect((await importOf(ITEMS, variants)).check).to.include('esta variação repete a linha 3')
   })
 
-  it('show prices and costs before and after, and the name beside each problem [IMPORT-829]', async () => {
+  it('show prices and costs before and after, and the name beside each problem', async () => {
     await company.post('/catalog/items', { name: 'Café', price: '18.90', cost: '11.00', sku: 'C' })
     await company.post('/catalog/items', { name: 'Chá', price: '5.00', sku: 'H' })
     const { check } = await importOf(ITEMS, 'SKU;Nome;Preço;Custo\nC;Café;19,90;11,00\nH;Chá;5,00;2,50\nX;Pão;dez;')

@@ -69,7 +69,7 @@ describe('panel: what an import tells of a file', () => {
     expect(chain.done).to.include('o item tem variações')
   })
 
-  it('says that a file has no titles, and which columns are left out [IMPORT-102]', async () => {
+  it('says that a file has no titles, and which columns are left out', async () => {
     const { check } = await importOf('Café;18,90;UN\nChá;5,00;UN')
     expect(check).to.include('A primeira linha parece ser um cadastro').and.to.include('Café · 18,90 · UN')
     const titled = await importOf('SKU;Nome;Preço;Cor;Peso;\nA;Café;18,90;preto;;x')
@@ -77,7 +77,7 @@ describe('panel: what an import tells of a file', () => {
     expect(titled.check).not.to.include('parece ser um cadastro')
   })
 
-  it('gives the wrong lines as a file with reasons, before and after the import [IMPORT-103]', async () => {
+  it('gives the wrong lines as a file with reasons, before and after the import', async () => {
     const file = 'SKU;Nome;Preço;Cor\nA1;Café;18,90;preto\nA2;Chá;dez;=1+1\nA3;Pão;7,89E+12;\nA1;Outro;1,00;'
     const wrong = [
       'SKU;Nome;Preço;Cor;O que corrigir',

@@ -23,7 +23,7 @@ describe('panel: integrations', () => {
     const create = (fields: Record<string, string | string[]>) =>
       owner.submit(`${HOME}/chaves/nova`, { name: 'ERP', ...fields }, `${HOME}/chaves`)
 
-    it('are shown once, and valid at once [KEY-3, PANEL-24]', async () => {
+    it('are shown once, and valid at once [KEY-3]', async () => {
       const { status, html, headers } = await create({ scopes: ['customers:read', 'sales:read'] })
       expect(status).to.equal(200)
       expect(headers.get('cache-control')).to.equal('no-store')
@@ -65,7 +65,7 @@ describe('panel: integrations', () => {
       expect(problemsIn(html)).to.deep.equal(['A empresa já tem cinco chaves de API ativas.'])
     })
 
-    it('are revoked after confirmation, and refused from the next request on [PANEL-24]', async () => {
+    it('are revoked after confirmation, and refused from the next request on', async () => {
       const key = secretIn((await create({ scopes: 'sales:read' })).html)
       const { html } = await owner.get(HOME)
       const id = Math.max(...[...html.matchAll(/chaves\/(\d+)"/g)].map(([, one]) => Number(one)))
@@ -82,7 +82,7 @@ describe('panel: integrations', () => {
     const registered = async (): Promise<string> =>
       /href="([^"]*webhooks\/\d+)"/.exec((await register()).html)?.[1] ?? ''
 
-    it('are registered with a secret that is shown once [HOOK-1, PANEL-25]', async () => {
+    it('are registered with a secret that is shown once [HOOK-1]', async () => {
       const { status, html } = await register({ events: ['sale.completed', 'customer.created'], description: 'ERP' })
       expect(status).to.equal(200)
       expect(secretIn(html)).to.match(/^whsec_/)
@@ -106,7 +106,7 @@ describe('panel: integrations', () => {
       expect((await company.get('/webhooks')).body.data).to.deep.equal([])
     })
 
-    it('subscribe to all events, or to the basic ones and chosen ones, without those included [HOOK-77]', async () => {
+    it('subscribe to all events, or to the basic ones and chosen ones, without those included', async () => {
       const form = await owner.get(`${HOME}/webhooks/novo`)
       expect(form.html).to.match(/data-within="\* basic"[^>]*><input[^>]*value="sale.completed"/)
       expect(form.html).to.match(/data-within="\*"[^>]*><input[^>]*value="order.paid"/)
@@ -129,7 +129,7 @@ describe('panel: integrations', () => {
       await company.call('DELETE', `/webhooks/${webhook.id}`)
     })
 
-    it('are changed, disabled and enabled, and deleted [PANEL-25]', async () => {
+    it('are changed, disabled and enabled, and deleted', async () => {
       const path = await registered()
       const id = Number(path.split('/').at(-1))
       const webhook = async () => (await company.get(`/webhooks/${id}`)).body.data
@@ -148,7 +148,7 @@ describe('panel: integrations', () => {
       expect((await owner.get(path)).status).to.equal(404)
     })
 
-    it('belong to the company or to a key, pause when the key is revoked, and can be transferred [HOOK-51, HOOK-53, HOOK-54]', async () => {
+    it('belong to the company or to a key, pause when the key is revoked, and can be transferred [HOOK-53, HOOK-54]', async () => {
       const path = await registered()
       expect(await shown(path)).to.include('Vinculado a A empresa')
       const key = await company.newKey(['catalog:read', 'customers:read', 'sales:read', 'finance:read'])
@@ -167,7 +167,7 @@ describe('panel: integrations', () => {
       expect(problemsIn(refused.html).join()).to.include('a chave não tem o escopo sales:read')
     })
 
-    it('get a new secret, shown once, with an overlap [PANEL-25]', async () => {
+    it('get a new secret, shown once, with an overlap', async () => {
       const path = await registered()
       const { html } = await owner.submit(`${path}/trocar-segredo`, { overlap_hours: '2' })
       expect(secretIn(html)).to.match(/^whsec_/)
@@ -177,7 +177,7 @@ describe('panel: integrations', () => {
       }
     })
 
-    it('show deliveries with request and response; redelivery, test and replay run once per form [PANEL-25]', async () => {
+    it('show deliveries with request and response; redelivery, test and replay run once per form', async () => {
       const path = await registered()
       await company.post('/customers', { name: 'Maria <b>' })
       const list = await owner.get(path)
@@ -231,7 +231,7 @@ describe('panel: integrations', () => {
     })
   })
 
-  it('shows today’s quota usage, a link to the API contract, and a missing add-on [PANEL-24]', async () => {
+  it('shows today’s quota usage, a link to the API contract, and a missing add-on', async () => {
     await company.get('/customers')
     expect(await shown(HOME))
       .to.match(/Chamadas hoje 1 de 1\.000\.000/)
@@ -242,7 +242,7 @@ describe('panel: integrations', () => {
     expect((await user.get(HOME)).html).to.include('href="/docs"')
   })
 
-  it('reports webhooks that were disabled automatically [PANEL-25]', async () => {
+  it('reports webhooks that were disabled automatically', async () => {
     const { id } = (await company.post('/webhooks', { url: URL, events: ['basic'] })).body.data
     await company.run(switchOffWebhook, { id, reason: 'gone' })
     expect(await shown(HOME)).to.include(`o webhook ${URL} foi desligado porque respondeu que não existe mais`)
@@ -265,7 +265,7 @@ describe('panel: integrations', () => {
     for (const path of [theirs, 'x']) expect((await owner.get(`${HOME}/chamadas/${path}`)).status).to.equal(404)
   })
 
-  it('refuses users who are not owners [PANEL-5]', async () => {
+  it('refuses users who are not owners', async () => {
     const clerk = await panelUser(api, company, 'clerk')
     const { id } = (await company.post('/webhooks', { url: URL, events: ['basic'] })).body.data
     for (const path of ['', '/chaves/nova', '/chaves/1', `/webhooks/${id}`, '/webhooks/novo', `/webhooks/${id}/editar`])

@@ -105,7 +105,7 @@ describe('panel: invitations', () => {
     expect(a).to.equal(b)
   })
 
-  it('give a person access to a second company after the existing password, and refuse other passwords [PANEL-52, PANEL-56, TOKEN-21]', async () => {
+  it('give a person access to a second company after the existing password, and refuse other passwords [PANEL-52, TOKEN-21]', async () => {
     const { other, boss } = await second()
     const person = await member()
     const code = codeIn((await invite(boss, person.email)).html)
@@ -199,7 +199,7 @@ describe('panel: invitations', () => {
     )
   })
 
-  it('give the e-mail of a forgotten password the brand of the only shop of its address [PANEL-612]', async () => {
+  it('give the e-mail of a forgotten password the brand of the only shop of its address', async () => {
     await company.run(updateCompany, { brand_color: '#0b5fa5' })
     const person = await member()
     const count = mailbox.letters.length
@@ -224,7 +224,7 @@ describe('panel: invitations', () => {
     expect((await enter(person.email, next)).reply.status).to.equal(303)
   })
 
-  it('do not let an owner set the password of another person [PANEL-54]', async () => {
+  it('do not let an owner set the password of another person', async () => {
     const person = await member()
     const path = `${USERS}/${person.id}`
     expect((await owner.get(path)).html)

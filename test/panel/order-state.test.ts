@@ -17,7 +17,7 @@ describe('panel: state of an order', () => {
   })
   after(() => clock.close())
 
-  it('reads the same for shop and buyer when a Pix expires, before and after the provider ends it [PANEL-424]', async () => {
+  it('reads the same for shop and buyer when a Pix expires, before and after the provider ends it', async () => {
     const { id, payment_url } = await place()
     provider.twist((charge) => Object.assign(charge(), { details: { pix: PIX } }))
     expect((await pay(id, undefined, { method: 'pix', payer: { email: 'ana@example.com' } })).status).to.equal(201)
@@ -38,7 +38,7 @@ describe('panel: state of an order', () => {
     for (const text of [...(await shop()), await buyer()]) expect(text).to.include('Prazo para pagar encerrado')
   })
 
-  it('reads the same for shop and buyer when a card was not approved [PANEL-424]', async () => {
+  it('reads the same for shop and buyer when a card was not approved', async () => {
     const { id, payment_url } = await place()
     provider.status = 'rejected'
     await pay(id)

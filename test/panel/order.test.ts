@@ -48,7 +48,7 @@ describe('panel: payments and refunds of an order', () => {
   }
 
   describe('refund', () => {
-    it('returns a part or the rest, with optional restocking, once for repeated forms [PANEL-77, ORDER-12]', async () => {
+    it('returns a part or the rest, with optional restocking, once for repeated forms [ORDER-12]', async () => {
       const { id, item } = await paidGoods()
       const path = `${pathOf(id)}/devolver`
       expect((await owner.get(pathOf(id))).html).to.include(`href="${path}"`)
@@ -71,7 +71,7 @@ describe('panel: payments and refunds of an order', () => {
       expect(problemsIn((await owner.get(path)).html)).to.deep.equal(['O pedido não tem pagamento a estornar.'])
     })
 
-    it('is refused with errors at the fields, and shows the message of the provider above them [PANEL-12, PANEL-77]', async () => {
+    it('is refused with errors at the fields, and shows the message of the provider above them [PANEL-12]', async () => {
       const { id, item } = await paidGoods()
       const path = `${pathOf(id)}/devolver`
       const wrong = async (fields: Record<string, string>) => {
@@ -92,7 +92,7 @@ describe('panel: payments and refunds of an order', () => {
       expect(await show(id)).to.include({ refunded_total: '0.00' })
     })
 
-    it('is recorded as pending without a provider response, and completed by a retry [PANEL-77, PAY-25]', async () => {
+    it('is recorded as pending without a provider response, and completed by a retry [PAY-25]', async () => {
       const id = await paid()
       const path = `${pathOf(id)}/devolver`
       provider.twistRefund((give) => {
@@ -114,7 +114,7 @@ describe('panel: payments and refunds of an order', () => {
       expect(provider.payments[0]?.refundedCents).to.equal(1000)
     })
 
-    it('asks which of two payments to refund, and is limited to owners [PANEL-5, PANEL-77]', async () => {
+    it('asks which of two payments to refund, and is limited to owners', async () => {
       const id = await paidTwice()
       const path = `${pathOf(id)}/devolver`
       expect((await owner.submit(path, { provider_payment_id: '' })).status).to.equal(422)
@@ -127,7 +127,7 @@ describe('panel: payments and refunds of an order', () => {
     })
   })
 
-  it('shows the payment history with method, instalments and dispute [PANEL-78]', async () => {
+  it('shows the payment history with method, instalments and dispute', async () => {
     const { id } = await place()
     provider.status = 'pending'
     await pay(id, undefined, { method: 'pix', payer: card.payer })
@@ -145,7 +145,7 @@ describe('panel: payments and refunds of an order', () => {
     expect(textIn((await owner.get('/painel/loja')).html)).to.include('Pago Contestação aberta')
   })
 
-  it('shows an alarm on the order, in the list and on the start page until an owner acknowledges it [PANEL-79, ORDER-41]', async () => {
+  it('shows an alarm on the order, in the list and on the start page until an owner acknowledges it [ORDER-41]', async () => {
     const id = await paidTwice()
     const isTold = async () => [
       (await shown(id)).includes('Alerta de'),
@@ -208,7 +208,7 @@ describe('panel: payments and refunds of an order', () => {
       .and.to.match(new RegExp(`;${id};`))
   })
 
-  it('can be marked as delivered while paid, by clerks too; the mark can be undone; earlier revisions have no actions [PANEL-80, ORDER-40, ORDER-100]', async () => {
+  it('can be marked as delivered while paid, by clerks too; the mark can be undone; earlier revisions have no actions [ORDER-40]', async () => {
     const id = await paid()
     const revision = (await company.get('/me')).headers.get('x-ledger-revision')
     const clerk = await panelUser(api, company, 'clerk')

@@ -102,7 +102,7 @@ describe('returns in the panel and at tills', () => {
     expect((await company.get('/customers/999999/credit')).status).to.equal(404)
   })
 
-  it('stand in the items, the history and the receipt of their sale [PANEL-880]', async () => {
+  it('stand in the items, the history and the receipt of their sale', async () => {
     const sale = await sold()
     const of = `venda/${sale}`
     const page = async (path = '') => (await user.get(`/painel/vendas/${sale}${path}`)).html

@@ -21,7 +21,7 @@ describe('panel: a sale', () => {
   const authorize = (id: number, number: string) => user.submit(`/painel/vendas/${id}/documento-fiscal`, { number })
 
   describe('the page', () => {
-    it('shows units beside quantities, and counts units in lists, files and on the start page [PANEL-422]', async () => {
+    it('shows units beside quantities, and counts units in lists, files and on the start page', async () => {
       const create = async (name: string, unit: string) =>
         (await company.post('/catalog/items', { name, price: '10.00', unit, stock: '99' })).body.data.id as number
       const [bread, cheese] = [await create('Pão', 'UN'), await create('Queijo', 'KG')]
@@ -44,7 +44,7 @@ describe('panel: a sale', () => {
       expect(await page(`?item=${cheese}`)).to.include('1 venda, R$ 149,24 Deste item: 0,924 KG, R$ 9,24')
     })
 
-    it('links the other sale with the same payment, of the API and of a till [SALE-787]', async () => {
+    it('links the other sale with the same payment, of the API and of a till', async () => {
       const pix = await company.paymentType('pix')
       const paidBy = (amount: unknown) => ({
         payments: [{ payment_type_id: pix, amount, status: 'completed', end_to_end_id: 'E1' }],
@@ -128,7 +128,7 @@ describe('panel: a sale', () => {
       expect(after).not.to.include('/painel/contas-a-receber/')
     })
 
-    it('shows an earlier revision without actions [PANEL-18]', async () => {
+    it('shows an earlier revision without actions', async () => {
       const sale = await counter.record(counter.onAccount('a'))
       const revision = (await company.get('/me')).headers.get('x-ledger-revision')
       await cancel(sale.id, 'engano')
@@ -169,7 +169,7 @@ describe('panel: a sale', () => {
   })
 
   describe('cancellation', () => {
-    it('cancels a counter sale, which the API refuses, after showing it and with a reason, once [PANEL-22] [PANEL-111]', async () => {
+    it('cancels a counter sale, which the API refuses, after showing it and with a reason, once [PANEL-22]', async () => {
       const sale = await counter.record(counter.onAccount('a'))
       expect((await company.post(`/sales/${sale.id}/cancel`)).status).to.equal(409)
       const path = `/painel/vendas/${sale.id}/cancelar`
@@ -192,7 +192,7 @@ describe('panel: a sale', () => {
       expect(await page(`/${sale.id}?feito=cancelada`)).to.match(/Venda cancelada\..*Cancelada.*Cliente desistiu/)
     })
 
-    it('asks how the money goes back, by default as it was paid, and shows it with the sale [PANEL-562]', async () => {
+    it('asks how the money goes back, by default as it was paid, and shows it with the sale', async () => {
       const card = await company.paymentType('card', '2.50')
       const payments = [
         { payment_type_id: card, amount: '12.00' },
@@ -264,7 +264,7 @@ describe('panel: a sale', () => {
   })
 
   describe('customer', () => {
-    it('is given to a sale on credit without one, and to its account, once [PANEL-564]', async () => {
+    it('is given to a sale on credit without one, and to its account, once', async () => {
       const bia = (await company.post('/customers', { name: 'Bia' })).body.data
       const sale = await counter.record(counter.onAccount('a'))
       const path = `/painel/vendas/${sale.id}/cliente`

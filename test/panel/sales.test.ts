@@ -15,7 +15,7 @@ describe('panel: sales', () => {
     return [...html.matchAll(/href="\/painel\/vendas\/(\d+)"/g)].map(([, id]) => Number(id))
   }
 
-  it('lists the newest sales first, fifty a page by default [PANEL-140] [PANEL-142]', async () => {
+  it('lists the newest sales first, fifty a page by default [PANEL-142]', async () => {
     const ids: number[] = []
     for (let n = 0; n < 52; n++)
       ids.unshift((await counter.sell({ items: [{ description: 'Bala', quantity: '1', unit_price: '20.00' }] })).id)
@@ -63,7 +63,7 @@ describe('panel: sales', () => {
     expect(textIn((await user.get('/painel/vendas')).html)).to.match(/Maria da Silva cash Concluída R\$ 20,00 API/)
   })
 
-  it('counts and totals the filtered sales, cancelled ones separately, with links to common filters [PANEL-140] [PANEL-141]', async () => {
+  it('counts and totals the filtered sales, cancelled ones separately, with links to common filters', async () => {
     await counter.sell({ sold_at: '2026-03-11T12:00:00Z' })
     const { id } = await counter.sell({ sold_at: '2026-03-10T12:00:00Z' })
     await company.post(`/sales/${id}/cancel`)
@@ -80,7 +80,7 @@ describe('panel: sales', () => {
     expect(query.get('status')).to.equal('completed')
   })
 
-  it('filters by user and by item, in the list, its totals, its file and earlier revisions [PANEL-274]', async () => {
+  it('filters by user and by item, in the list, its totals, its file and earlier revisions', async () => {
     await company.post('/customers', { name: 'Maria da Silva', external_id: 'm' })
     const note = `{"catalog_item_id":${counter.product},`
     const line = { description: note, quantity: '1', unit_price: '20.00' }
@@ -111,7 +111,7 @@ describe('panel: sales', () => {
     expect((await user.get('/painel/vendas?actor=x&item=x')).html).to.include('não é ninguém')
   })
 
-  it('filters by the name or code of a product, with its sums, and offers those that a text may mean [PANEL-560]', async () => {
+  it('filters by the name or code of a product, with its sums, and offers those that a text may mean', async () => {
     const tea = (await company.post('/catalog/items', { name: 'Chá 100', price: '5.00', sku: 'CHA-1' })).body.data
     const both = await counter.sell({
       items: [
@@ -135,7 +135,7 @@ describe('panel: sales', () => {
     expect((await user.get('/painel/vendas.csv?product=cafe')).status).to.equal(422)
   })
 
-  it('leads from a day to the days beside it, and shows who sold [PANEL-561] [PANEL-567]', async () => {
+  it('leads from a day to the days beside it, and shows who sold', async () => {
     await counter.sell({ seller: { name: 'Ana Vendedora' }, sold_at: '2026-03-11T12:00:00Z' })
     const html = (await user.get('/painel/vendas?sold_from=2026-03-11&sold_to=2026-03-11&origin=api')).html
     const day = (text: string, of: string) =>
@@ -150,7 +150,7 @@ describe('panel: sales', () => {
     expect(textIn((await user.get('/painel/vendas?sold_from=2026-03-10&sold_to=2026-03-11')).html)).not.to.include('‹')
   })
 
-  it('downloads a line for each item of the filtered sales, of a filtered product its own [PANEL-565]', async () => {
+  it('downloads a line for each item of the filtered sales, of a filtered product its own', async () => {
     await counter.sell({
       items: [
         { catalog_item_id: counter.product, quantity: '1.5', discount: '1.00' },

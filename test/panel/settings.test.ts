@@ -130,13 +130,13 @@ describe('panel: settings', () => {
     })
   })
 
-  it('preselects the role clerk for invitations, and tells surcharge and rate of the acquirer apart [PANEL-106] [PANEL-113]', async () => {
+  it('preselects the role clerk for invitations, and tells surcharge and rate of the acquirer apart', async () => {
     expect((await owner.get(`${HOME}/usuarios/novo`)).html).to.match(/<option value="clerk" selected[^>]*>/)
     const { html } = await owner.get(`${HOME}/formas-de-pagamento/nova`)
     expect(html).to.include('Acréscimo embutido (%)').and.to.include('Taxa da operadora (%)')
   })
 
-  it('shows one main action for a user, and dangerous actions separately [PANEL-101]', async () => {
+  it('shows one main action for a user, and dangerous actions separately', async () => {
     const clerk = await panelUser(api, company, 'clerk')
     const { html } = await owner.get(`${HOME}/usuarios/${clerk.id}`)
     expect([...html.matchAll(/class="button main"[^>]*>([^<]+)/g)].map(([, label]) => label)).to.deep.equal(['Editar'])
@@ -242,7 +242,7 @@ describe('panel: settings', () => {
     })
   })
 
-  it('refuses users who are not owners [PANEL-5]', async () => {
+  it('refuses users who are not owners', async () => {
     const clerk = await panelUser(api, company, 'clerk')
     const pages = ['', '/empresa', '/formas-de-pagamento/nova', '/usuarios/novo', `/usuarios/${owner.id}`]
     for (const path of pages) expect((await clerk.get(HOME + path)).status, path).to.equal(403)
@@ -291,7 +291,7 @@ describe('panel: settings', () => {
   })
 
   describe('test company', () => {
-    it('is created with copied settings and payment types, its owner as the only user, and opens without another login [KIT-32, KIT-41]', async () => {
+    it('is created with copied settings and payment types, its owner as the only user, and opens without another login [KIT-32]', async () => {
       await company.paymentType('card', '2.50')
       await company.post('/customers', { name: 'Ana' })
       expect(await shown(`${HOME}/teste`)).to.include('Criar empresa de teste')

@@ -4,7 +4,7 @@ import { textIn, usePanelUser } from '../support/panel.ts'
 describe('panel: stock taking', () => {
   const { company, user } = usePanelUser('manager')
 
-  it('names each count, lists unknown codes, and shows differences with their value before they apply [PANEL-801]', async () => {
+  it('names each count, lists unknown codes, and shows differences with their value before they apply', async () => {
     const item = { name: 'Café', price: '9.00', cost: '6.00', stock: '5', barcode: '7891234567895', unit: 'UN' }
     await company.post('/catalog/items', item)
     const { id } = (await company.post('/stock/inventories', { name: 'Novembro' })).body.data

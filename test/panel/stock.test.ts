@@ -14,7 +14,7 @@ describe('panel: stock', () => {
   }
   const textOf = async (path: string) => textIn((await user.get(path)).html)
 
-  it('lists what runs out, with its minimum and the days that it lasts, as a page and a file [PANEL-530]', async () => {
+  it('lists what runs out, with its minimum and the days that it lasts, as a page and a file', async () => {
     const milk = await item({ name: 'Leite', unit: 'UN', stock: '16', min_stock: '10' })
     await item({ name: 'Mel', stock: '9', min_stock: '5' })
     await company.post('/sales', {
@@ -52,14 +52,14 @@ describe('panel: stock', () => {
     expect(data.at(-1)).to.include({ document: 'inventory/1', record: null })
   })
 
-  it('takes a minimum in the form of an item [PANEL-530]', async () => {
+  it('takes a minimum in the form of an item', async () => {
     const fields = { type: 'product', name: 'Chá', price: '1', min_stock: '2,5' }
     const { to } = await user.submit(`${PATH}/novo`, fields, PATH)
     const { body } = await company.get((to ?? '').replace(PATH, '/catalog/items').replace(/\?.*/, ''))
     expect(body.data.min_stock).to.equal('2.500')
   })
 
-  it('demands the reason of a loss, and shows it [PANEL-531]', async () => {
+  it('demands the reason of a loss, and shows it', async () => {
     const { id } = await item({ name: 'Copo', stock: '5' })
     const lose = (reason: string) =>
       user.submit(`${PATH}/${id}`, { movement: 'loss', quantity: '1', reason }, `${PATH}/${id}/estoque`)
@@ -89,7 +89,7 @@ describe('panel: stock', () => {
     return (to ?? '').replace(/\?.*/, '')
   }
 
-  it('counts an inventory by a scanner and by a list, and applies it after a confirmation [PANEL-533]', async () => {
+  it('counts an inventory by a scanner and by a list, and applies it after a confirmation', async () => {
     const soap = await item({ name: 'Sabão', barcode: '7891234567895', stock: '5' })
     const rice = await item({ name: 'Arroz', external_id: 'ARROZ', unit: 'KG', stock: '20' })
     const at = await inventory()
@@ -114,7 +114,7 @@ describe('panel: stock', () => {
       .and.not.to.include('Contar um produto')
   })
 
-  it('says which codes and lines of a list are wrong, and counts nothing of it [PANEL-533]', async () => {
+  it('says which codes and lines of a list are wrong, and counts nothing of it', async () => {
     await item({ name: 'Sabão', barcode: '7891234567895', stock: '5' })
     const at = await inventory()
     const wrong = await user.submit(at, { lines: '7891234567895;1\nX;2', mode: 'add' }, `${at}/lista`)
@@ -127,7 +127,7 @@ describe('panel: stock', () => {
     expect(await textOf(at)).to.include('Nada contado ainda.')
   })
 
-  it('takes a picture of an item, shows it and deletes it; another file is refused [PANEL-534]', async () => {
+  it('takes a picture of an item, shows it and deletes it; another file is refused', async () => {
     const { id } = await item({ name: 'Café' })
     const path = `${PATH}/${id}`
     const send = async (bytes: Buffer) => {
@@ -159,7 +159,7 @@ describe('panel: stock', () => {
     expect((await company.get(`/catalog/items/${id}`)).body.data.picture_url).to.equal(null)
   })
 
-  it('creates a variant for every size in every colour, with the product’s cost for every role [PANEL-535] [ITEM-123]', async () => {
+  it('creates a variant for every size in every colour, with the product’s cost for every role [ITEM-123]', async () => {
     const { id } = await item({ name: 'Camiseta', price: '49.90', cost: '20.00', unit: 'UN', ncm: '61091000' })
     const path = `${PATH}/${id}`
     const send = (sizes: string, colors: string) => user.submit(path, { sizes, colors }, `${path}/variacoes`)

@@ -304,7 +304,7 @@ describe('panel: connection of a store to the provider', () => {
     expect(await start()).not.to.include(`Loja ${alias}:`)
   })
 
-  it('is told on the start page for an enabled store without a token [PANEL-124]', async () => {
+  it('is told on the start page for an enabled store without a token', async () => {
     expect(textIn((await owner.get('/painel')).html)).to.include(`loja ${alias} não recebe pagamentos: falta o token`)
   })
 })

@@ -115,7 +115,7 @@ describe('panel: online store', () => {
       expect(await shown(`${PATH}/${storeId}`)).to.include('Comissão 7,50%')
     })
 
-    it('are limited to owners; orders are open to everyone [PANEL-5]', async () => {
+    it('are limited to owners; orders are open to everyone', async () => {
       const clerk = await panelUser(api, company, 'clerk')
       const id = await placedOrder(company, alias)
       for (const path of ['/nova', `/${storeId}`, `/${storeId}/editar`])
@@ -137,7 +137,7 @@ describe('panel: online store', () => {
   })
 
   describe('orders', () => {
-    it('are listed newest first, in pages, with filters and totals [PANEL-26] [PANEL-276]', async () => {
+    it('are listed newest first, in pages, with filters and totals [PANEL-26]', async () => {
       const ids: number[] = []
       for (let n = 0; n < 52; n++) ids.push(await placedOrder(company, alias))
       await paymentTold(company, ids[0] as number, 'approved')
@@ -165,7 +165,7 @@ describe('panel: online store', () => {
       expect(await countAlarms(fullReader(api.core.pool, company.id))).to.equal(1)
     })
 
-    it('show a checkout link to copy while they can be paid [PANEL-67]', async () => {
+    it('show a checkout link to copy while they can be paid', async () => {
       const id = await placedOrder(company, alias)
       const { payment_url } = (await company.get(`/orders/${id}`)).body.data
       const { html } = await owner.get(`${HOME}/pedidos/${id}`)

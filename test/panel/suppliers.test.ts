@@ -12,7 +12,7 @@ describe('panel: suppliers', () => {
   const pathOf = (to: string | null) => (to ?? '').replace(/\?.*/, '')
   const inApi = (path: string) => company.get(path.replace(PATH, '/suppliers'))
 
-  it('creates suppliers with trade names, visible in the API [PANEL-20]', async () => {
+  it('creates suppliers with trade names, visible in the API', async () => {
     const path = pathOf((await create({ name: 'ACME Ltda', trade_name: 'Acme', document: '11.222.333/0001-81' })).to)
     expect((await inApi(path)).body.data).to.deep.include({ trade_name: 'Acme', document: '11222333000181' })
     for (const page of [path, PATH]) {
@@ -78,7 +78,7 @@ describe('panel: suppliers', () => {
       expect((await user.get(page)).status, page).to.equal(404)
   })
 
-  it('links an empty list to the form for the first supplier, for roles that may create it [PANEL-276]', async () => {
+  it('links an empty list to the form for the first supplier, for roles that may create it', async () => {
     const next = async (who: Pick<typeof user, 'get'>, query = '') =>
       /class="nothing"[\s\S]*?<\/div>/.exec((await who.get(PATH + query)).html)?.[0] ?? ''
     expect(await next(user)).to.include(`${PATH}/novo`)

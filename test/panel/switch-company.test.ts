@@ -46,7 +46,7 @@ describe('panel: switch to another company', () => {
   }
   const isIn = async (user: Browser = person) => (await user.get('/painel/clientes')).status === 200
 
-  it('opens a session of the same browser in the other company, and ends the former one [PANEL-56]', async () => {
+  it('opens a session of the same browser in the other company, and ends the former one', async () => {
     const before = person.cookie()
     expect((await person.post(PATH, await form())).to).to.equal('/painel')
     expect((await person.get('/painel')).html).to.include(`"company">Loja ${other.id}<`)

@@ -38,7 +38,7 @@ describe('panel: tills', () => {
     }
     const sessionPath = (html: string) => /href="\/painel\/caixas(\/sessoes\/\d+)"/.exec(html)?.[1] ?? ''
 
-    it('shows open sessions with what is in each drawer [PANEL-600]', async () => {
+    it('shows open sessions with what is in each drawer', async () => {
       expect(textIn(await page())).to.include('Nenhum caixa aberto.')
       await upload(till, [counter.sale('a', { cash_session_id: 's<1>' })])
       await send(movement('opened', 150), movement('out', 30))
@@ -47,7 +47,7 @@ describe('panel: tills', () => {
       expect(textIn(await page())).to.include('Nenhum caixa aberto.')
     })
 
-    it('shows a session with movements, sales, expected and counted money, for printing [PANEL-601]', async () => {
+    it('shows a session with movements, sales, expected and counted money, for printing', async () => {
       await upload(till, [counter.sale('a', { cash_session_id: 's<1>' })])
       await send(movement('opened', 150), movement('out', 30, { reason: 'Sangria <b>' }))
       await send(movement('closed', null, { counted: { cash: 120 } }))
@@ -63,7 +63,7 @@ describe('panel: tills', () => {
       expect((await user.get('/painel/caixas/sessoes/999')).status).to.equal(404)
     })
 
-    it('names a session with a difference beyond the tolerance on the start page [PANEL-602]', async () => {
+    it('names a session with a difference beyond the tolerance on the start page', async () => {
       await send(movement('opened', 10), movement('closed', null, { counted: { cash: 4 } }))
       const start = async () => textIn((await user.get('/painel')).html)
       expect(await start()).to.match(/caixa fechado em [\d/]+ [\d:]+ com diferença de −R\$ 6,00/)
@@ -77,7 +77,7 @@ describe('panel: tills', () => {
     const today = dateInZone(new Date().toISOString(), 'America/Sao_Paulo')
     const at = (days: number) => `${addDays(today, days)}T12:00:00.000Z`
 
-    it('shows for each till the last contact, version, sales by payment type, and refusals [PANEL-166]', async () => {
+    it('shows for each till the last contact, version, sales by payment type, and refusals', async () => {
       await till.call('GET', '/sync/status', undefined, { 'till-version': 'caixa <b> 1' })
       const before = textIn(await page())
       expect(before).to.include('Caixas hoje').and.not.to.include('caixa <b>')
@@ -219,7 +219,7 @@ describe('panel: tills', () => {
     const sold = (html: string): number[] =>
       [...html.matchAll(/href="\/painel\/vendas\/(\d+)"/g)].map(([, id]) => Number(id))
 
-    it('are listed newest first, with user and warnings [PANEL-23]', async () => {
+    it('are listed newest first, with user and warnings', async () => {
       const created_at = new Date().toISOString()
       const dear = counter.sale('b', {
         created_at,
@@ -264,7 +264,7 @@ describe('panel: tills', () => {
   })
 
   describe('refused sales', () => {
-    it('show their errors in words and the uploaded data [PANEL-23]', async () => {
+    it('show their errors in words and the uploaded data', async () => {
       const path = await refuse(
         wrong('caixa-1', {
           total: 16.005,
@@ -312,7 +312,7 @@ describe('panel: tills', () => {
       )
     })
 
-    it('are resolved once by a user, who is named, and move to the second list [PANEL-23]', async () => {
+    it('are resolved once by a user, who is named, and move to the second list', async () => {
       const path = await refuse(wrong('a'))
       expect(await countRefusedSales(fullReader(api.core.pool, company.id))).to.equal(1)
       const fields = hiddenFields(await page(path), `/painel/caixas${path}/resolver`)
@@ -356,7 +356,7 @@ describe('panel: tills', () => {
         ),
       })
 
-      it('are recorded unchanged with a reason, and reported to the till [PANEL-23, UP-17]', async () => {
+      it('are recorded unchanged with a reason, and reported to the till [UP-17]', async () => {
         const path = await refuse(wrong('a'))
         const answer = await user.submit(`/painel/caixas${path}/registrar`, REASON)
         const id = saleIn(answer.to)
@@ -378,7 +378,7 @@ describe('panel: tills', () => {
         expect(await counter.stock()).to.equal('99.000')
       })
 
-      it('are recorded with corrections to any field, and keep the other uploaded values [PANEL-23, UP-17]', async () => {
+      it('are recorded with corrections to any field, and keep the other uploaded values [UP-17]', async () => {
         const sent = counter.sale('a', {
           total: '10',
           created_at: '2026-03-10T14:00:01.234Z',
@@ -406,7 +406,7 @@ describe('panel: tills', () => {
         expect(await counter.stock()).to.equal('98.500')
       })
 
-      it('name products by name or code, and offer those that a text may mean [PANEL-566]', async () => {
+      it('name products by name or code, and offer those that a text may mean', async () => {
         const other = await company.post('/catalog/items', {
           name: 'Café forte',
           price: '10.00',
@@ -522,7 +522,7 @@ describe('panel: tills', () => {
       expect(await countRefusedSales(fullReader(api.core.pool, company.id))).to.equal(1)
     })
 
-    it('show that the till resolved them by a corrected upload [PANEL-23]', async () => {
+    it('show that the till resolved them by a corrected upload', async () => {
       const path = await refuse(wrong('a'))
       await upload(till, [counter.sale('a')])
       const list = textIn(await page('/recusadas/resolvidas'))

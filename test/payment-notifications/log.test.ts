@@ -30,7 +30,7 @@ describe('notification log', () => {
     return body
   }
 
-  it('lists all notifications of an order in order of arrival, with their outcome [RCV-11, RCV-12]', async () => {
+  it('lists all notifications of an order in order of arrival, with their outcome [RCV-11]', async () => {
     const payment = paymentOf(order)
     const bodies = [told(payment.id), told(payment.id), { type: 'plan' }, told('1'), '{"half":', told(payment.id)]
     const replies = []
@@ -58,7 +58,7 @@ describe('notification log', () => {
     }
   })
 
-  it('pages with limit and cursor [RCV-12]', async () => {
+  it('pages with limit and cursor', async () => {
     for (let n = 0; n < 5; n++) await notify(shop, order.id, { type: `type-${n}` })
     const types: string[] = []
     let cursor = ''
@@ -84,7 +84,7 @@ describe('notification log', () => {
     }
   })
 
-  it('is visible to its own company only [RCV-12]', async () => {
+  it('is visible to its own company only', async () => {
     await notify(shop, order.id, { type: 'plan' })
     const stranger = await shop.api.company()
     const { status, body } = await stranger.get(`/orders/${order.id}/notifications`)

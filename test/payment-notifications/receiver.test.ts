@@ -49,7 +49,7 @@ describe('notification receiver', () => {
       ['refunded', 'refunded'],
       ['charged_back', 'refunded'],
     ] as const) {
-      it(`${providerStatus} makes the order ${status} [ORDER-3, RCV-1]`, async () => {
+      it(`${providerStatus} makes the order ${status} [ORDER-3]`, async () => {
         provider.payments.set(payment.id, { ...payment, status: providerStatus })
         const reply = await notify(shop, order.id, told(payment.id))
         expect(reply.status, reply.text).to.equal(200)

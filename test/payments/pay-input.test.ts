@@ -7,7 +7,7 @@ const problemsOf = (input: object) => {
   return result.success ? [] : Object.keys(describeIssues(result.error).fields)
 }
 
-describe('payment input of an order [PAY-20]', () => {
+describe('payment input of an order', () => {
   for (const [what, input, problems] of [
     ['a Pix', { method: 'pix' }, []],
     ['a boleto until when', { method: 'boleto', expires_in_minutes: 43_199 }, []],

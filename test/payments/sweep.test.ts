@@ -135,7 +135,7 @@ describe('payment sweep', () => {
     ])
   })
 
-  it('ends them by company time, if its clock was moved [KIT-35]', async () => {
+  it('ends them by company time, if its clock was moved', async () => {
     const { id } = order
     const attempt_id = uuidv7()
     const slow = { schedule: [24 * HOUR, 25 * HOUR] }

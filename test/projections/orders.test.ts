@@ -85,7 +85,7 @@ describe('orders read model', () => {
     })
   })
 
-  it('shows payment details while the payment is pending, in the company’s zone [PAY-23]', async () => {
+  it('shows payment details while the payment is pending, in the company’s zone', async () => {
     const slip = { barcode: '2379', digitable_line: '2379 3', ticket_url: null }
     const boleto = [
       paymentStarted(1, { payment_method_id: 'bolbradesco', expires_at: '2026-03-14T01:30:00.000Z' }),
@@ -144,7 +144,7 @@ describe('orders read model', () => {
     expect((await orderAfter(paymentStarted(1), paymentStarted(2))).payment).to.include({ attempt_id: attemptId(2) })
   })
 
-  it('shows refunds of a payment, and of its commission, to the cent [ORDER-11, ORDER-13]', async () => {
+  it('shows refunds of a payment, and of its commission, to the cent [ORDER-11]', async () => {
     const [, ...paid] = orderPaid()
     for (const [refunded, commission] of [
       ['0.10', '0.00'],

@@ -93,7 +93,7 @@ describe('sales projection', () => {
     expect(row?.doc).to.include({ status: 'cancelled', cancelled_at: at, cancel_reason: 'erro', updated_at: at })
   })
 
-  it('records whether a completed sale has a valid fiscal document [FISCAL-5]', async () => {
+  it('records whether a completed sale has a valid fiscal document', async () => {
     const document = (status: 'authorized' | 'cancelled' | 'contingency') =>
       event('FiscalDocumentRecorded', { id: 8, ...fiscalDocument, status })
     const cancelled = event('SaleCancelled', { id: 8, reason: null, restock: [] })

@@ -112,7 +112,7 @@ async function play(scenario: Scenario, one: Act, sales: number[]): Promise<void
 }
 
 describe(`balances of stock movements (${TITLE})`, () => {
-  it('are the sum of the quantities so far, and end at the stock [STOCK-1]', () =>
+  it('are the sum of the quantities so far, and end at the stock', () =>
     explore(
       fc.asyncProperty(fc.array(act, { maxLength: 40 }), async (acts) => {
         const stocks = ['5.000', '100.000', null]

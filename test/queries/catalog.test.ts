@@ -45,7 +45,7 @@ describe('queries on the catalog', () => {
     expect(await items({ ...every, external_id: 'x' })).to.deep.equal([])
   })
 
-  it('finds words of name, SKU, barcode and external id in any order [LIST-11]', async () => {
+  it('finds words of name, SKU, barcode and external id in any order', async () => {
     expect(await items({ q: 'torrado CAFE' })).to.deep.equal([1])
     expect(await items({ q: 'cf 789' })).to.deep.equal([1])
     expect(await items({ q: 'CF' })).to.deep.equal([1, 2])

@@ -47,7 +47,7 @@ describe('queries on customers', () => {
     expect(await list({ name: '\\' })).to.deep.equal([])
   })
 
-  it('finds words of names and external id in any order [LIST-11]', async () => {
+  it('finds words of names and external id in any order', async () => {
     expect(await list({ q: 'SILVA jose' })).to.deep.equal([1])
     expect(await list({ q: '  sil   A ' })).to.deep.equal([1])
     expect(await list({ q: 'josé b' })).to.deep.equal([])
@@ -93,7 +93,7 @@ describe('queries on customers', () => {
     expect(record?.deleted_at).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}-03:00$/)
   })
 
-  it('finds a phone with or without country code, and both with a document [PERSON-101]', async () => {
+  it('finds a phone with or without country code, and both with a document', async () => {
     await shop.record([
       customerCreated({ id: 5, name: 'Com telefone', phone: '5511987654321' }),
       customerCreated({ id: 6, name: 'E documento', phone: '11987654321', document: '52998224725' }),

@@ -66,7 +66,7 @@ describe('queries on sales', () => {
     expect(second).to.include({ has_more: false, next: null })
   })
 
-  it('gets a sale by id and by external id, cancelled ones included [SALE-15]', async () => {
+  it('gets a sale by id and by external id, cancelled ones included', async () => {
     const listed = await listSales(fullReader(shop.core.pool, COMPANY_ID), {
       limit: 1,
       timezone: TIMEZONE,
@@ -89,7 +89,7 @@ describe('queries on sales', () => {
     expect(await getSale(fullReader(shop.core.pool, COMPANY_ID), 2)).to.include({ record: json })
   })
 
-  it('lists all payment types by id, refused ones with their reason [TYPE-1]', async () => {
+  it('lists all payment types by id, refused ones with their reason', async () => {
     const { data } = await listPaymentTypes(fullReader(shop.core.pool, COMPANY_ID))
     const types = JSON.parse(`[${data}]`)
     expect(types.map(({ id, accepts_api }: Record<string, unknown>) => [id, accepts_api])).to.deep.equal([

@@ -32,7 +32,7 @@ describe('responses before the interfaces are ready', () => {
     return reply
   }
 
-  it('have the till format for tills [SYNC-1, OPS-7]', async () => {
+  it('have the till format for tills [OPS-7]', async () => {
     for (const path of [
       '/api/sync/status',
       '/api',

@@ -20,7 +20,7 @@ describe('attestors that fail for a day', () => {
 
   beforeEach(() => noteAttestors(api.core.pool, [WITNESS, AUTHORITY, FOLDER]))
 
-  it('are those of the service without its settings, by kind; removed ones are forgotten [PROOF-721]', async () => {
+  it('are those of the service without its settings, by kind; removed ones are forgotten', async () => {
     const named = async () =>
       (await states()).map(({ source, kind, host, problem }) => ({ source, kind, host, problem }))
     const sound = (attestor: NamedAttestor) => ({ ...attestor, problem: null })

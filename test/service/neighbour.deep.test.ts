@@ -109,7 +109,7 @@ describe('company beside one that saturates the service', function () {
     expect((await create(greedy)).status).to.equal(201)
   })
 
-  it('reads at once while reads of the other one hold all connections of its share [OPS-62]', async () => {
+  it('reads at once while reads of the other one hold all connections of its share', async () => {
     let answered = 0
     let reads: Promise<unknown>[] = []
     await whileHeld('lock table read.suppliers in access exclusive mode', async (release) => {

@@ -69,7 +69,7 @@ describe('tokens of tills', () => {
       ['numbers', { email: 1, password: 2 }, ['email', 'password']],
       ['objects', { email: { $gt: '' }, password: { $gt: '' } }, ['email', 'password']],
     ] as const) {
-      it(`refuses ${what} with 422, naming ${fields.join(' and ')} [SYNC-1]`, async () => {
+      it(`refuses ${what} with 422, naming ${fields.join(' and ')}`, async () => {
         const reply = await tillWith(api.url, user, '').post('/auth/login', body)
         expect(Object.keys(expectFailure(reply, 422))).to.have.members(fields)
       })
@@ -209,14 +209,14 @@ describe('tokens of tills', () => {
     })
   })
 
-  it('GET /api/auth/user shows the logged-in user [TOKEN-9]', async () => {
+  it('GET /api/auth/user shows the logged-in user', async () => {
     const till = await openTill(api.url, company, user)
     const reply = await till.get('/auth/user')
     const { id, name, email } = user
     expect(reply.body).to.deep.equal({ success: true, data: { id, name, email, company_id: company.id } })
   })
 
-  it('GET /api/sync/status shows the logged-in user, and the time of Postgres [TOKEN-9, SYNC-11]', async () => {
+  it('GET /api/sync/status shows the logged-in user, and the time of Postgres', async () => {
     const till = await openTill(api.url, company, user)
     const { body } = await till.get('/sync/status')
     const { server_time, ...rest } = body

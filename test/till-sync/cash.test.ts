@@ -162,7 +162,7 @@ describe('POST /api/sync/cash', () => {
     expect(reversed.map(({ amount, receivable_id }) => [amount, receivable_id])).to.deep.equal([['-25.00', first]])
   })
 
-  it('takes late sales into a closed session, which says so and is listed as changed [CASH-6, CASH-11]', async () => {
+  it('takes late sales into a closed session, which says so and is listed as changed [CASH-6]', async () => {
     await send([movement('opened'), movement('closed', { counted: { cash: 10 } })])
     const before = await session()
     expect(before).to.include({ difference: '0.00', changed_after_close: false })
@@ -293,7 +293,7 @@ describe('POST /api/sync/cash', () => {
     expect(refused).to.deep.include({ code: 'validation_failed', errors: { amount: ['a soma é grande demais'] } })
   })
 
-  it('announces a closing as GET shows it, by name [HOOK-120]', async () => {
+  it('announces a closing as GET shows it, by name', async () => {
     await company.post('/webhooks', { url: 'https://erp.example/gancho', events: ['cash_session.closed'] })
     await upload(till, [counter.sale('a', { cash_session_id: 's1' })])
     await send([movement('opened'), movement('out', { amount: 3 }), movement('closed', { counted: { cash: 17 } })])
@@ -307,7 +307,7 @@ describe('POST /api/sync/cash', () => {
     expect(bodies[0].data).to.include({ expected: '17.00', difference: '0.00', sales_count: 1 })
   })
 
-  it('shows nothing of other companies [CASH-12]', async () => {
+  it('shows nothing of other companies', async () => {
     await send([movement('opened')])
     const { id } = await session()
     const stranger = await api.company({ idsFrom: FOREIGN_IDS })

@@ -21,7 +21,7 @@ describe('till login of a user with several companies', () => {
   const logIn = (company_id?: unknown, password = user.password) =>
     tillWith(api.url, user, '').post('/auth/login', { email: user.email, password, company_id })
 
-  it('names the company; without it the response lists the choices [TOKEN-20, TOKEN-22]', async () => {
+  it('names the company; without it the response lists the choices [TOKEN-20]', async () => {
     for (const company_id of [undefined, null, 999_999]) {
       const reply = await logIn(company_id)
       expect(reply.status).to.equal(422)
@@ -43,7 +43,7 @@ describe('till login of a user with several companies', () => {
     expect(expectFailure(await logIn('x'), 422)).to.have.all.keys('company_id')
   })
 
-  it('uses one password for all companies: a new one ends all tokens and sessions [TOKEN-6, TOKEN-22]', async () => {
+  it('uses one password for all companies: a new one ends all tokens and sessions [TOKEN-6]', async () => {
     const tokens = await Promise.all(companies.map(async ({ id }) => (await logIn(id)).body.data.token as string))
     await companies[1].run(changePassword, { id: otherId, password_hash: await cheapHash('outra senha boa') })
     const replies = await Promise.all(tokens.map((token) => tillWith(api.url, user, token).get('/sync/status')))

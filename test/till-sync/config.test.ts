@@ -8,7 +8,7 @@ import { useApi } from '../support/use-api.ts'
 describe('GET /api/sync/config', () => {
   const api = useApi()
 
-  it('returns company, payment types and user, for any plan [SYNC-9]', async () => {
+  it('returns company, payment types and user, for any plan', async () => {
     const company = await api.company({ plan: 'basic' })
     const till = await openTill(api.url, company, await createTestUser(company, 'owner'))
     const card = await company.run(createPaymentType, {
@@ -46,7 +46,7 @@ describe('GET /api/sync/config', () => {
     expect(reply.text).to.include('"fee_percentage":3.50,')
   })
 
-  it('returns each company its own data [SYNC-9]', async () => {
+  it('returns each company its own data', async () => {
     const [one, other] = [await api.company(), await api.company()]
     const cash = await one.paymentType('cash')
     await other.paymentType('pix')
@@ -56,7 +56,7 @@ describe('GET /api/sync/config', () => {
     expect(data.payment_types[0].is_cash).to.equal(true)
   })
 
-  it('shows a change at once, and no payment types as an empty list [SYNC-9]', async () => {
+  it('shows a change at once, and no payment types as an empty list', async () => {
     const company = await api.company()
     const till = await openTill(api.url, company)
     expect((await till.get('/sync/config')).body.data.payment_types).to.deep.equal([])

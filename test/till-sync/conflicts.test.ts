@@ -29,7 +29,7 @@ describe('POST /api/sync/check-conflicts', () => {
     return rest.conflicts
   }
 
-  it('finds no conflict if the till has the current version [SYNC-14]', async () => {
+  it('finds no conflict if the till has the current version', async () => {
     await create()
     await create({ name: 'Outro' })
     expect(await check(await downloaded())).to.deep.equal([])
@@ -52,7 +52,7 @@ describe('POST /api/sync/check-conflicts', () => {
     ])
   })
 
-  it('adds few listeners to the answer of a large request, of which Node would warn [SYNC-14]', async () => {
+  it('adds few listeners to the answer of a large request, of which Node would warn', async () => {
     const warnings: string[] = []
     const note = (warning: Error) => void warnings.push(String(warning))
     process.on('warning', note)
@@ -124,7 +124,7 @@ describe('POST /api/sync/check-conflicts', () => {
     expect(await check([{ id, updated_at: shifted(-1) }])).to.have.length(1)
   })
 
-  it('checks 50,000 products in their order, a repeated one each time [SYNC-14]', async () => {
+  it('checks 50,000 products in their order, a repeated one each time', async () => {
     await create()
     await create({ name: 'Outro' })
     const known = await downloaded()

@@ -347,13 +347,13 @@ describe('the receiver by contract', () => {
   }
 
   for (const outcome of tillOutcomes(receiver))
-    it(`responds ${outcome} as documented [RCV-50]`, async () => {
+    it(`responds ${outcome} as documented`, async () => {
       const reply = await (OUTCOMES[outcome] as () => Promise<Reply>)()
       expect(tillOutcomeOf(receiver, reply), reply.text).to.equal(outcome)
       expectDocumentedTillAnswer(receiver, reply)
     })
 
-  it('has a case for every documented outcome [RCV-50]', () => {
+  it('has a case for every documented outcome', () => {
     expect(Object.keys(OUTCOMES)).to.have.members(tillOutcomes(receiver))
   })
 })

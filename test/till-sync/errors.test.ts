@@ -49,7 +49,7 @@ describe('errors of the till sync', () => {
     })
   }
 
-  it('routes that do not exist are 404 [SYNC-1, SYNC-3]', async () => {
+  it('routes that do not exist are 404 [SYNC-3]', async () => {
     for (const path of [
       '',
       '/',
@@ -87,7 +87,7 @@ describe('errors of the till sync', () => {
         body,
       })
 
-    it('of invalid JSON is 422 [SYNC-1, SYNC-3]', async () => {
+    it('of invalid JSON is 422 [SYNC-3]', async () => {
       for (const body of ['{', '{"email":}', "{'email':'a'}", '{} {}', 'email=a&password=b', '"\\x"']) {
         expectFailure(await login(body, 'application/json'), 422, /não é um JSON válido/)
       }
@@ -95,7 +95,7 @@ describe('errors of the till sync', () => {
       expectFailure(await login(latin1, 'application/json'), 422, /não é um JSON válido/)
     })
 
-    it('of another type is 415 [SYNC-1, SYNC-3]', async () => {
+    it('of another type is 415 [SYNC-3]', async () => {
       for (const type of [
         undefined,
         'text/plain',

@@ -17,7 +17,7 @@ describe('GET /api/sync/products in full', () => {
     shelf = createShelf(company, till)
   })
 
-  it('lists the products of the company by id, each with its fields [SYNC-10, SYNC-11]', async () => {
+  it('lists the products of the company by id, each with its fields [SYNC-10]', async () => {
     const category = (await company.post('/catalog/categories', { name: 'Grãos & "Cia"' })).body.data.id
     const coffee = await shelf.create({
       name: 'Café "extra" 🥖',
@@ -49,7 +49,7 @@ describe('GET /api/sync/products in full', () => {
     expect(times.updated_at).to.match(INSTANT).and.to.equal(new Date(shown.updated_at).toISOString())
   })
 
-  it('returns decimals as exact numbers, digit by digit [SYNC-11]', async () => {
+  it('returns decimals as exact numbers, digit by digit', async () => {
     await shelf.create({ name: 'Caro', price: '9999999999.99', stock: '999999999.999' })
     await shelf.create({ name: 'Barato', price: '0.07', stock: '0.001' })
     const { text } = await shelf.download()

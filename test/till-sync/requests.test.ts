@@ -64,7 +64,7 @@ describe('products that a till checks', () => {
     ],
     ['no time', { products: [{ id: 1, updated_at: null }] }, ['products[0].updated_at']],
   ] as const)
-    it(`are refused: ${what}, naming ${fields.join(' and ')} [SYNC-14]`, async () => {
+    it(`are refused: ${what}, naming ${fields.join(' and ')}`, async () => {
       expect(await wrongFields(body)).to.have.all.keys(...fields)
     })
 
@@ -73,7 +73,7 @@ describe('products that a till checks', () => {
     expect(await wrongFields({ products, device: 'Caixa 1' })).to.deep.equal({})
   })
 
-  it('are at most 50,000 [SYNC-14]', async () => {
+  it('are at most 50,000', async () => {
     const products = Array(50_000).fill({ id: 1, updated_at: OLD })
     expect(parseInput(ProductCheck, { products }).products).to.have.length(50_000)
     expect(await wrongFields({ products: [...products, products[0]] })).to.deep.equal({

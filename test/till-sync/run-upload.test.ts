@@ -65,7 +65,7 @@ describe('an upload of a till', () => {
     }
   })
 
-  it('yields to other requests while its elements are checked [OPS-61]', async () => {
+  it('yields to other requests while its elements are checked', async () => {
     let [turns, looking] = [0, true]
     const take = () => {
       turns += 1

@@ -22,7 +22,7 @@ describe('uploaded sales', () => {
 
   const first = async (sale: unknown): Promise<Json> => (await upload(till, [sale])).results[0]
 
-  it('appear in API v1 at once: sale, list, incremental list, stock [UP-13]', async () => {
+  it('appear in API v1 at once: sale, list, incremental list, stock', async () => {
     const since = (await company.get('/sales')).body.meta.synced_at
     const { sale_id: id } = await first(counter.sale('a', { amount_received: 50, change: 40 }))
     const shown = await company.get(`/sales/${id}`)
@@ -61,7 +61,7 @@ describe('uploaded sales', () => {
     expect(summary.body.data.sales).to.deep.include({ count: 1, gross: '10.00' })
   })
 
-  it("are found by the till's identifier, which is unique per company [UP-19, HTTP-9]", async () => {
+  it("are found by the till's identifier, which is unique per company [HTTP-9]", async () => {
     await first(counter.sale('a'))
     await counter.sell()
     expect((await company.get('/sales?offline_id=b')).body.data).to.deep.equal([])
@@ -104,7 +104,7 @@ describe('uploaded sales', () => {
     expect(await counter.stock()).to.equal('100.000')
   })
 
-  it('have the text of a numeric identifier [UP-2]', async () => {
+  it('have the text of a numeric identifier', async () => {
     const sale = { ...counter.sale('a'), offline_id: 4711 }
     const { sale_id } = await first(sale)
     expect(await first({ ...sale, offline_id: '4711' })).to.include({ status: 'duplicate', sale_id })
@@ -161,7 +161,7 @@ describe('uploaded sales', () => {
     expect(summary.body.data.sales).to.deep.include({ count: 0, cancelled: { count: 1, amount: '10.00' } })
   })
 
-  it('are delivered to webhooks once, with their receivables, as counter sales [UP-13]', async () => {
+  it('are delivered to webhooks once, with their receivables, as counter sales', async () => {
     const hook = await company.post('/webhooks', { url: 'https://erp.example/eventos', events: ['basic'] })
     const sales = [counter.onAccount('a'), counter.sale('b', { status: 'cancelled' }), counter.sale('c', { total: 11 })]
     const { results } = await upload(till, sales)

@@ -83,7 +83,7 @@ describe('user with open till tokens and sessions', () => {
     expect((await till.get('/sync/config')).body.data.user).to.include({ name: 'Outro Nome', role: 'owner' })
   })
 
-  it('made an auditor: till tokens end at once, and till logins are refused [PANEL-84]', async () => {
+  it('made an auditor: till tokens end at once, and till logins are refused', async () => {
     const till = await openTill(api.url, company, user)
     await company.run(updateUser, { id: user.id, role: 'auditor', access_until: '2099-12-31' })
     expectFailure(await till.get('/sync/status'), 401)

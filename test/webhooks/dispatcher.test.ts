@@ -9,7 +9,7 @@ describe('the dispatcher', () => {
   const database = useDatabase('withoutReadModel')
   const tests = useDispatchers(database)
 
-  it('posts the message byte for byte and records the success [HOOK-12, HOOK-72]', async () => {
+  it('posts the message byte for byte and records the success', async () => {
     const receiver = await tests.receiver()
     receiver.answer = (_received, response) => response.end('obrigado')
     const endpoint = await addEndpoint(tests.pool, receiver.url)
@@ -45,7 +45,7 @@ describe('the dispatcher', () => {
     expect(health!.no_response_since).to.equal(null)
   })
 
-  it('retries under the same id with a fresh timestamp, gives up at the end, and marks the endpoint silent [HOOK-18, HOOK-19, HOOK-72]', async () => {
+  it('retries under the same id with a fresh timestamp, gives up at the end, and marks the endpoint silent [HOOK-18, HOOK-19]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing
     const endpoint = await addEndpoint(tests.pool, receiver.url)

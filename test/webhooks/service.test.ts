@@ -26,7 +26,7 @@ describe('webhook delivery of the service', () => {
     return rows
   }
 
-  it('posts the answer of GET for the record, signed so that the public library verifies it [HOOK-9, HOOK-14]', async () => {
+  it('posts the answer of GET for the record, signed so that the public library verifies it [HOOK-9]', async () => {
     const { company, receiver } = service
     const { secret } = await service.register(['customer.created'])
     const customer = await act('Maria')

@@ -53,7 +53,7 @@ describe('the client', () => {
       expect(body.data).to.have.length(1)
     })
 
-    it('each kind of write under one key for all attempts: stock is adjusted once [KIT-61]', async () => {
+    it('each kind of write under one key for all attempts: stock is adjusted once', async () => {
       let calls = 0
       const client = clientOf(async (_, pass) => {
         const answer = await pass()
@@ -74,7 +74,7 @@ describe('the client', () => {
       for (const key of keys) expect(key).to.match(/^(PUT|PATCH|DELETE) [0-9a-f-]{36}$/)
     })
 
-    it('reads without a key, which the service would refuse [KIT-61]', async () => {
+    it('reads without a key, which the service would refuse', async () => {
       expect((await clientOf().GET('/me')).response.status).to.equal(200)
       expect(sent[0]?.headers.has('Idempotency-Key')).to.equal(false)
     })

@@ -64,7 +64,7 @@ describe('verification of a delivery', () => {
     expect(await verify(unsigned)).to.equal(null)
   })
 
-  it('fails under another id: a replayed delivery cannot pass for a new one [KIT-62]', async () => {
+  it('fails under another id: a replayed delivery cannot pass for a new one', async () => {
     expect(await verify({ ...headersOf(), 'webhook-id': `${ID.slice(0, -1)}c` })).to.equal(null)
     const { 'webhook-id': _, ...nameless } = headersOf()
     expect(await verify(nameless)).to.equal(null)
@@ -72,7 +72,7 @@ describe('verification of a delivery', () => {
     expect((await verify({ ...headersOf(), 'x-service-delivery': 'outra' }))?.id).to.equal(ID)
   })
 
-  it('does not accept a signature of the body alone [KIT-62]', async () => {
+  it('does not accept a signature of the body alone', async () => {
     const { 'webhook-signature': _, ...older } = headersOf()
     expect(older['x-service-signature']).to.match(/^sha256=/)
     expect(await verify(older)).to.equal(null)
@@ -121,7 +121,7 @@ describe('verification of a delivery', () => {
       () => ({ ...sent(), 'webhook-signature': `v2,AAAA ${sent()['webhook-signature']} v1a,BBBB` }),
     ],
   ] as const satisfies [string, () => HeadersLike][])
-    it(`is verified by ${name}, with either secret [KIT-63]`, async () => {
+    it(`is verified by ${name}, with either secret`, async () => {
       for (const secret of [SECRET, NEXT]) {
         const delivery = await verifyWebhook(headers(), bytes(BODY), { secret, now: NOW })
         expect(delivery).to.include({ id: ID, sequence: 9, revision: 41 })
@@ -134,7 +134,7 @@ describe('verification of a delivery', () => {
     ['a line end of Windows', (secret: string) => `${secret}\r\n`],
     ['blanks', (secret: string) => ` \t${secret}  `],
   ] as const)
-    it(`is verified by a secret with ${name} around it [KIT-63]`, async () => {
+    it(`is verified by a secret with ${name} around it`, async () => {
       expect(await verify(headersOf(), BODY, around(SECRET))).to.not.equal(null)
       expect(await verify(headersOf(), BODY, around(NEXT))).to.equal(null)
     })
@@ -191,7 +191,7 @@ describe('handlers of deliveries', () => {
     expect(received).to.deep.equal([])
   })
 
-  it('tell onError what receive has thrown, and answer 500 [KIT-64]', async () => {
+  it('tell onError what receive has thrown, and answer 500', async () => {
     const reply = { code: (status: number) => ({ send: () => status }) }
     const thrower = () => {
       throw new Error('synchronous')
@@ -213,7 +213,7 @@ describe('handlers of deliveries', () => {
     ])
   })
 
-  it('answer 500 whatever onError does, and tell console.error without one [KIT-64]', async () => {
+  it('answer 500 whatever onError does, and tell console.error without one', async () => {
     const request = () => new Request('http://localhost/hook', { method: 'POST', headers: headersOf(), body: BODY })
     const told: unknown[] = []
     const original = console.error
@@ -234,7 +234,7 @@ describe('handlers of deliveries', () => {
     expect(told).to.deep.equal(['the database is away', 'no log', 'no log, later'])
   })
 
-  it('take a sale of 500 lines behind express.raw() with the documented limit [KIT-64]', async () => {
+  it('take a sale of 500 lines behind express.raw() with the documented limit', async () => {
     const items = Array.from({ length: 500 }, (_, n) => ({ id: n, description: 'Pão de queijo '.repeat(17) }))
     const sale = JSON.stringify({ ...JSON.parse(BODY), data: { id: 7, items } })
     expect(sale.length).to.be.above(123_000)

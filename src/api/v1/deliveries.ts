@@ -107,7 +107,7 @@ const ReplayFields = z.strictObject({
   }),
 })
 
-/** Deliveries of an address, and their replay (HOOK-25, HOOK-27). */
+/** Deliveries of an address, and their replay (HOOK-27). */
 export const deliveryRoutes: readonly Route[] = [
   readRoute({
     path: '/webhooks/:id/deliveries',

@@ -188,7 +188,7 @@ const historyRoute = (path: string, kind: RecordKind, name: string, one: string)
     },
   })
 
-/** The ledger, and the history of each record, for auditors (FEED-1, FEED-3). */
+/** The ledger, and the history of each record, for auditors (FEED-1). */
 export const eventRoutes: readonly Route[] = [
   ...RECORDS.map((record) => historyRoute(...record)),
   readRoute({

@@ -125,7 +125,7 @@ async function readPage<Q extends { limit: number }>(
 }
 
 /**
- * `{"data": […], "meta": {…}}` of a page, whose `data` is the records' JSON text joined by commas (LIST-1). @throws
+ * `{"data": […], "meta": {…}}` of a page, whose `data` is the records' JSON text joined by commas. @throws
  * Problem (422) if the cursor is malformed or belongs to other filters.
  */
 export function answerPage(found: Page | Refusal, limit: number): ReadAnswer {
@@ -146,7 +146,7 @@ interface GetDescription<K> extends Description {
 /** Reads a record by the id in the path. */
 export const getRoute = (route: GetDescription<number>): Route => getBy(route, ({ id }) => pathId(id))
 
-/** Reads a record by the client's external id in the path (REC-9). */
+/** Reads a record by the client's external id in the path. */
 export const getByExternalRoute = (route: GetDescription<string>): Route =>
   getBy(route, ({ external_id }) => ExternalId.safeParse(external_id).data ?? null)
 

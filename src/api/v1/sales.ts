@@ -240,7 +240,7 @@ const Sale = z
 /** `strict=true` refuses what is warned of without. */
 const STRICT = z.strictObject({ strict: QueryFlag })
 
-/** Sales are registered complete and never edited, so there is no PATCH (SALE-15). */
+/** Sales are registered complete and never edited, so there is no PATCH. */
 export const saleRoutes: readonly Route[] = [
   listRoute({
     path: '/sales',

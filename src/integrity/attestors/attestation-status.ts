@@ -37,7 +37,7 @@ const columnsOf = (attestors: readonly NamedAttestor[]): unknown[] => [
   attestors.map(({ host }) => host),
 ]
 
-/** Status of the attestors, in configured order; without settings of those that the service has, by kind (PROOF-68). */
+/** Status of the attestors, in configured order; without settings of those that the service has, by kind. */
 export async function attestationStatuses(
   pool: Queryable,
   attestors: readonly NamedAttestor[],

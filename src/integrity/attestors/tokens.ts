@@ -26,8 +26,7 @@ const NAME_CHARS = 80
 
 /**
  * Stores a token: first as files for auditors' tools, then in the database. A cosignature's file is the whole note with
- * both signatures; a time stamp's is its DER, with the stamped text in a second file for `openssl ts -verify -data`
- * (PROOF-66).
+ * both signatures; a time stamp's is its DER, with the stamped text in a second file for `openssl ts -verify -data`.
  */
 export async function keepToken(
   { pool, directory }: { readonly pool: Pool; readonly directory: string },

@@ -55,7 +55,7 @@ function coverage({ covered, head }: PackWanted): string {
   return `O checkpoint mais novo cobre os primeiros ${covered} eventos. Os das revisões ${covered} a ${head.revision} ainda não são cobertos: peça outro pacote depois da próxima hora cheia.`
 }
 
-/** README of the pack: its content and how to verify it (AUDIT-21). */
+/** README of the pack: its content and how to verify it. */
 export function guideOf(wanted: PackWanted): string {
   const { companyName, companyId, head, isOpened, evidence, now } = wanted
   const has = new Set([

@@ -109,7 +109,7 @@ export const ImportWarnings = ({ warnings, names }: WarningsProps) =>
     </Card>
   )
 
-/** Prices and costs of known records, before and after the import (IMPORT-829). */
+/** Prices and costs of known records, before and after the import. */
 export const PriceChanges = ({ changes, fields }: { readonly changes: Plan['prices']; readonly fields: Fields }) =>
   changes.length === 0 ? null : (
     <Card title={`Preços que mudam (${formatCount(changes.length)})`}>

@@ -244,7 +244,7 @@ async function putAway(submission: FormSubmission, file: KeptFile, { errors, ski
   await keepLines(keeping, session, file, left)
 }
 
-/** The lines that are not imported, with the reason in a last column, to be mended and imported (IMPORT-103). */
+/** The lines that are not imported, with the reason in a last column, to be mended and imported. */
 async function wrongLines(imported: ImportableKind, visit: PageContext): Promise<TableOf> {
   const checked = await check(imported, visit, visit.query)
   if (checked === null) throw new Problem('not_found')

@@ -64,7 +64,7 @@ async function showOrder(visit: PageContext): Promise<PanelPage | null> {
   }
 }
 
-/** Link for sales by phone or messages (PANEL-67). */
+/** Link for sales by phone or messages. */
 const PaymentLink = ({ url }: { readonly url: string }) => (
   <Card title="Link de pagamento">
     <p>

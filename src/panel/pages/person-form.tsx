@@ -66,7 +66,7 @@ export const personFields = (afterName: Fields = {}, sent: FormBody = {}): Field
 
 export const sentIn = (visit: PageContext): FormBody => ('form' in visit ? (visit as FormSubmission).form : {})
 
-/** CEP that exists, of the state that was sent with it (PANEL-454). */
+/** CEP that exists, of the state that was sent with it. */
 const checkedZip = (sent: FormBody): Kind => ({
   ...zipInput,
   problem(typed) {
@@ -99,7 +99,7 @@ export const CUSTOMER_TAX_INPUTS: Fields = {
   },
 }
 
-/** Who has the name that was refused, and a free one to take with a tick (PANEL-451). */
+/** Who has the name that was refused, and a free one to take with a tick. */
 export const takenName =
   (of: typeof getCustomer, path: string) =>
   async ({ refused, details = {} }: Refusal, { readModel }: FormSubmission) => {
@@ -125,7 +125,7 @@ export const takenName =
     )
   }
 
-/** Warns of other persons with the same document or phone, with links (PANEL-452). */
+/** Warns of other persons with the same document or phone, with links. */
 export const sharingNotice =
   ({ resource }: typeof customerListing, path: string) =>
   async (person: Person, { readModel: { reader } }: PageContext) => {

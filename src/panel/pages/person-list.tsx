@@ -50,7 +50,7 @@ export const personColumns =
     ...(await debtColumns(side, visit, rows)),
   ]
 
-/** What the listed persons owe or are owed; none for roles that do not see it (PANEL-453). */
+/** What the listed persons owe or are owed; none for roles that do not see it. */
 async function debtColumns<P extends Person>(
   { side, accounts, words, figures }: BalancePageSide,
   { readModel: { reader, today }, reaches }: PageContext,

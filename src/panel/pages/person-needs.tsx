@@ -68,7 +68,7 @@ interface PersonNeedsProps {
   readonly needs: PersonNeeds
 }
 
-/** Debts and other records that need the person, with links, before anything is erased (PANEL-456). */
+/** Debts and other records that need the person, with links, before anything is erased. */
 export async function PersonNeedsCards({
   visit,
   kind,

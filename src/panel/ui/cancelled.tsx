@@ -12,7 +12,7 @@ interface CancelledProps {
   }
 }
 
-/** Details of the record to be cancelled, so that users notice a wrong choice before it is final (PANEL-111). */
+/** Details of the record to be cancelled, so that users notice a wrong choice before it is final. */
 export const Cancelled = ({ when, of: { customer, items, total } }: CancelledProps) => (
   <Card title="O que será cancelado">
     <Facts

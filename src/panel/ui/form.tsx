@@ -281,7 +281,7 @@ interface ColorControlProps extends Pick<ControlProps, 'attributes'> {
   readonly value: string
 }
 
-/** A picker has no empty value, so that the text is what is sent; the script joins the two (PANEL-881). */
+/** A picker has no empty value, so that the text is what is sent; the script joins the two. */
 const ColorControl = ({ attributes, value }: ColorControlProps) => (
   <>
     <input {...attributes} type="text" maxlength={40} autocomplete="off" value={value} />

@@ -9,7 +9,7 @@ const SHOWN = { besideMenu: 1, alone: 2 }
 
 /**
  * Head of a page: breadcrumb, title, state, and one main action. A few other actions are visible; more, and dangerous
- * ones, are in a menu (PANEL-101).
+ * ones, are in a menu.
  */
 export const Head = ({ page, visit }: { readonly page: PanelPage; readonly visit: PageContext }) => {
   const { title, lead, parent } = page

@@ -17,7 +17,7 @@ interface PictureFormProps {
   readonly hasPicture: boolean
 }
 
-/** Upload form of a picture, which a script converts to WebP (PANEL-882), with the button that deletes it. */
+/** Upload form of a picture, which a script converts to WebP, with the button that deletes it. */
 export const PictureForm = ({ visit, to, noun, hint, hasPicture }: PictureFormProps) => (
   <>
     <form method="post" action={link(to)} enctype="multipart/form-data" class="form" data-picture={MAX_PICTURE_BYTES}>

@@ -206,7 +206,7 @@ function savedAt(to: string, flash: FlashCode, { meta }: Answer): Redirect {
   return { to, flash, ...(other && { parameters: { [DUPLICATE]: String(other.conflicting_id) } }) }
 }
 
-/** Leads to the record that a saved one seems to repeat (PANEL-820). */
+/** Leads to the record that a saved one seems to repeat. */
 async function Duplicate<R extends { id: number }>({ pages, visit }: { pages: RecordPages<R>; visit: PageContext }) {
   const id = pathId(visit.query[DUPLICATE])
   const found = id === null ? null : await pages.get(visit, id)

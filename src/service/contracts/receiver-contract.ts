@@ -8,7 +8,7 @@ import { httpStatusOf, type ProblemCode } from '#http/problems.ts'
 import { groupBy } from '#lib/group-by.ts'
 import { PaymentNotification } from '#payment-notifications/payload.ts'
 
-/** What the receiver answers besides 200 (RCV-50). */
+/** What the receiver answers besides 200. */
 const RECEIVER_CODES = [
   'malformed_json',
   'invalid_notification',

@@ -34,7 +34,7 @@ const FIELDS = [
 describe('catalog items: POST', () => {
   const { api, company, post, create, category } = useCatalog()
 
-  it('creates an item with all its fields, with equal bytes in POST, GET and list [ITEM-1]', async () => {
+  it('creates an item with all its fields, with equal bytes in POST, GET and list', async () => {
     const body = {
       external_id: 'sku/1',
       type: 'product',

@@ -27,7 +27,7 @@ describe('low stock', () => {
     expectInvalid(await company.get('/catalog/items?low_stock=no'), ['low_stock'])
   })
 
-  it('tells how many days the stock lasts at the sales of the last 30 days [STOCK-102]', async () => {
+  it('tells how many days the stock lasts at the sales of the last 30 days', async () => {
     const { id } = await create({ name: 'Leite', price: '1.00', unit: 'UN', stock: '20', min_stock: '30' })
     const low = async () => {
       const { body } = await company.get('/stock/low')
@@ -63,7 +63,7 @@ describe('low stock', () => {
     expect((await sell(piece.id, '2')).body.meta).to.equal(undefined)
   })
 
-  it('lists the variants of an item, by its address and by a filter [ITEM-121]', async () => {
+  it('lists the variants of an item, by its address and by a filter', async () => {
     const { id } = await create({ name: 'Camiseta', price: '1.00' })
     const variant = { size: 'M', color: null }
     const one = await create({ name: 'Camiseta M', price: '1.00', parent_id: id, variant })

@@ -14,7 +14,7 @@ describe('picture of a catalog item', () => {
     })
   const fetchPicture = (url: string, headers: Record<string, string> = {}) => fetch(`${api.url}${url}`, { headers })
 
-  it('is served under its digest, immutable, until it is replaced or deleted [ITEM-111]', async () => {
+  it('is served under its digest, immutable, until it is replaced or deleted', async () => {
     const { id, picture_url } = await create({ name: 'Café', price: '1.00' })
     expect(picture_url).to.equal(null)
     const set = await put(id, WEBP)

@@ -6,7 +6,7 @@ describe('catalog items', () => {
   const { company, post, create, put, patch, category, sell } = useCatalog()
 
   describe('services', () => {
-    it('have no stock: null is accepted, a quantity is 422 [ITEM-3]', async () => {
+    it('have no stock: null is accepted, a quantity is 422', async () => {
       const service = await create({ name: 'Conserto', price: '50.00', type: 'service', stock: null })
       expect(service).to.include({ type: 'service', stock: null, stock_updated_at: null })
       expectInvalid(await post({ name: 'x', price: '1.00', type: 'service', stock: '0' }), ['stock'])
@@ -15,14 +15,14 @@ describe('catalog items', () => {
       expectInvalid(await put('s', { name: 'x', price: '1.00', type: 'service', stock: '1' }), ['stock'])
     })
 
-    it('a product that becomes a service loses its stock, and has none as a product again [ITEM-3]', async () => {
+    it('a product that becomes a service loses its stock, and has none as a product again', async () => {
       const { id } = await create({ ...coffee, stock: '5' })
       expect((await patch(id, { type: 'service' })).body.data).to.include({ type: 'service', stock: null })
       expect((await patch(id, { type: 'product' })).body.data).to.include({ type: 'product', stock: null })
       expect((await patch(id, { stock: '3' })).body.data.stock).to.equal('3.000')
     })
 
-    it('are sold in any quantity [ITEM-3]', async () => {
+    it('are sold in any quantity', async () => {
       const { id } = await create({ name: 'Hora', price: '1.00', type: 'service' })
       expect((await sell(id, '999')).status).to.equal(201)
     })

@@ -37,7 +37,7 @@ describe('customers', () => {
       expect(await revision()).to.equal(before)
     })
 
-    it('changes parts of an address by the same rule [PERSON-1]', async () => {
+    it('changes parts of an address by the same rule', async () => {
       const { id } = await create(everything)
       const { address } = (await patch(id, { address: { complement: null, number: '12' } })).body.data
       expect(address).to.deep.equal({ ...everything.address, complement: null, number: '12' })

@@ -48,7 +48,7 @@ describe('customers', () => {
       expect((await company.get('/customers')).text).to.include(`{"data":[${recordText(created)}],`)
     })
 
-    it('requires a name only: person_type is PF, everything else null [PERSON-1]', async () => {
+    it('requires a name only: person_type is PF, everything else null', async () => {
       const { id: _, created_at, updated_at, ...rest } = await create({ name: 'Ana' })
       expect(rest).to.deep.equal({
         external_id: null,
@@ -83,7 +83,7 @@ describe('customers', () => {
       expect(errors[0].details).to.deep.equal({ ...details, suggested_name: 'José da Silva (3)' })
     })
 
-    it('finds by phone in any punctuation, alone and with a document [PERSON-101]', async () => {
+    it('finds by phone in any punctuation, alone and with a document', async () => {
       const { id } = await create({ name: 'Ana', phone: '(11) 98765-4321', document: CPF })
       await create({ name: 'Bia', phone: '11987654321' })
       const find = async (query: string) => idsIn(await company.get(`/customers?${query}`))

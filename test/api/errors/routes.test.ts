@@ -52,7 +52,7 @@ describe('errors of API v1: routes', () => {
     })
   }
 
-  it('that do not exist are 404 not_found, distinguished from missing records [HTTP-8, HTTP-16]', async () => {
+  it('that do not exist are 404 not_found, distinguished from missing records [HTTP-8]', async () => {
     for (const path of [
       '/',
       '/nothing',

@@ -89,7 +89,7 @@ describe('errors of API v1', () => {
       )
     })
 
-    it('a repeated parameter is 422 naming it and the fault [HTTP-16]', async () => {
+    it('a repeated parameter is 422 naming it and the fault', async () => {
       const { fields } = expectProblem(await company.get('/customers?limit=1&limit=2'), 422, 'validation_failed')
       expect(fields).to.deep.equal({ limit: ['foi informado mais de uma vez'] })
       expectInvalid(await company.get('/customers?limit=1&limit=2'), ['limit'])

@@ -48,7 +48,7 @@ describe('payment of an order', () => {
     expect((await company.get(`/orders/${order.id}`)).text).to.equal(reply.text)
   })
 
-  it('gives a repeated call its whole time, and shows the provider’s deadline of an earlier call [PAY-20]', async () => {
+  it('gives a repeated call its whole time, and shows the provider’s deadline of an earlier call', async () => {
     const { id } = await place()
     const body = { method: 'pix', payer: { email: 'ana@example.com' } }
     const earlier = new Date(Date.now() + 1_800_000).toISOString()
@@ -63,7 +63,7 @@ describe('payment of an order', () => {
     expect((await show(id)).payment.expires_at).to.equal(payment.expires_at)
   })
 
-  it('returns payment details and deadline of a Pix, in Portuguese, while it is pending [PAY-20, PAY-23]', async () => {
+  it('returns payment details and deadline of a Pix, in Portuguese, while it is pending', async () => {
     const { id } = await place()
     const pix = { qr_code: '000201…', qr_code_base64: 'aVZCT1I=', ticket_url: 'https://provider.example/1' }
     provider.twist((charge) => Object.assign(charge(), { details: { pix }, statusDetail: 'pending_waiting_transfer' }))
@@ -123,7 +123,7 @@ describe('payment of an order', () => {
     })
   })
 
-  it('returns the payment methods of an order, and the instalments of a card [PAY-22]', async () => {
+  it('returns the payment methods of an order, and the instalments of a card', async () => {
     const { id } = await place()
     const offered = async (query = '') => (await company.get(`/orders/${id}/payment-options${query}`)).body.data
     expect(await offered()).to.deep.equal({ amount: '71.52', methods: ['pix', 'card', 'boleto'], card: null })
@@ -134,7 +134,7 @@ describe('payment of an order', () => {
     expectInvalid(await company.get(`/orders/${id}/payment-options?bin=42`), ['bin'])
   })
 
-  it('says why it has no payment methods: no account at the provider, or no answer from it [PAY-22]', async () => {
+  it('says why it has no payment methods: no account at the provider, or no answer from it', async () => {
     await company.run(createStore, { alias: `${alias()}-nova`, commission_percentage: '1', sandbox: true })
     const items = [{ description: 'Cesta', quantity: '1', unit_price: '1.00' }]
     const order = { store_alias: `${alias()}-nova`, customer: { name: 'Ana' }, items }

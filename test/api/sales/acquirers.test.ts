@@ -124,7 +124,7 @@ describe('acquirers of sale payments', () => {
     expect(await forecast()).to.deep.equal([])
   })
 
-  it('pay by day and payment type what completed sales have left after fees [PANEL-380]', async () => {
+  it('pay by day and payment type what completed sales have left after fees', async () => {
     const credit = await type({ name: 'Crédito', kind: 'card', acquirer_rate: '3.55', settles_in_days: 30 })
     const debit = await type({ name: 'Débito', kind: 'card', acquirer_rate: '1.00', settles_in_days: 1 })
     await sell('100.50', [paid(credit, '100.00'), paid(debit, '0.50')])

@@ -20,7 +20,7 @@ describe('fiscal codes of items', () => {
 
   const patch = (id: number, changes: object) => company.call('PATCH', `/catalog/items/${id}`, changes)
 
-  it('are recorded by POST, changed by PATCH, replaced by PUT, and null otherwise [ITEM-20]', async () => {
+  it('are recorded by POST, changed by PATCH, replaced by PUT, and null otherwise', async () => {
     const made = await item({ ...TAXES, external_id: 'caf' })
     expect(made).to.deep.include(TAXES)
     expect((await company.get(`/catalog/items/${made.id}`)).body.data).to.deep.equal(made)
@@ -39,7 +39,7 @@ describe('fiscal codes of items', () => {
     expect(await item()).to.deep.include(NONE)
   })
 
-  it('are kept by a deactivated item, and cleared by a PUT that revives it [ITEM-20] [ITEM-11]', async () => {
+  it('are kept by a deactivated item, and cleared by a PUT that revives it [ITEM-11]', async () => {
     const { id } = await item({ ...TAXES, external_id: 'caf' })
     await company.call('DELETE', `/catalog/items/${id}`)
     const back = await company.post(`/catalog/items/${id}/reactivate`)
@@ -100,7 +100,7 @@ describe('fiscal codes of items', () => {
 describe('fiscal fields of customers', () => {
   const { company } = useSeller()
 
-  it('are recorded, changed and cleared [PERSON-20]', async () => {
+  it('are recorded, changed and cleared', async () => {
     const fields = { state_registration: '110.042.490.114', ie_indicator: '1' }
     const made = await company.post('/customers', { name: 'Padaria', external_id: 'p', ...fields })
     expect(made.body.data).to.include({ state_registration: '110042490114', ie_indicator: '1' })
@@ -114,7 +114,7 @@ describe('fiscal fields of customers', () => {
     expect(back.body.data).to.include({ state_registration: null, ie_indicator: '9' })
   })
 
-  it('of a wrong shape are 422; suppliers have none [PERSON-20]', async () => {
+  it('of a wrong shape are 422; suppliers have none', async () => {
     const wrong = { state_registration: 'x', ie_indicator: '3' }
     expectInvalid(await company.post('/customers', { name: 'Padaria', ...wrong }), Object.keys(wrong))
     expectInvalid(await company.post('/suppliers', { name: 'Moinho', ie_indicator: '1' }), [], ['ie_indicator'])

@@ -65,7 +65,7 @@ describe('fiscal document of a sale', () => {
     expect((await company.get(`/sales/${id}`)).body.data.fiscal_document).to.equal(null)
   })
 
-  it('filters sales as missing or present [FISCAL-5]', async () => {
+  it('filters sales as missing or present', async () => {
     const [missing, authorized, contingency, freed, cancelled] = [
       await sale(),
       await sale(),

@@ -7,7 +7,7 @@ describe('sales', () => {
   const { company, adHoc, pay, sold } = useSeller()
 
   describe('the list', () => {
-    it('filters by status, origin, customer, external_id and days in the company’s zone, singly and together [LIST-7, SALE-15]', async () => {
+    it('filters by status, origin, customer, external_id and days in the company’s zone, singly and together [LIST-7]', async () => {
       const { data: customer } = (await company.post('/customers', { name: 'Ana', external_id: 'ana' })).body
       const sale = async (body: object) => (await sold({ items: [adHoc('1.00')], payments: [pay('1.00')], ...body })).id
       const a = await sale({ customer_external_id: 'ana', sold_at: '2026-03-10T23:59:59.999-03:00', external_id: 'a' })
@@ -50,7 +50,7 @@ describe('sales', () => {
     })
   })
 
-  it('cannot be edited: there is no PATCH, PUT or DELETE of a sale [SALE-15]', async () => {
+  it('cannot be edited: there is no PATCH, PUT or DELETE of a sale', async () => {
     const { id } = await sold({ items: [adHoc('1.00')], payments: [pay('1.00')] })
     for (const method of ['PATCH', 'PUT', 'DELETE']) {
       expectProblem(await company.call(method, `/sales/${id}`, {}), 405, 'method_not_allowed')

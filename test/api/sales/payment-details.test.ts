@@ -16,7 +16,7 @@ const END_TO_END = 'E00038166201907261559y6j6mt9l0pi'
 describe('sales: card and Pix data', () => {
   const { api, company, adHoc, pay, types, sell, sold } = useSeller()
 
-  it('are shown with the payments that have them, and absent otherwise [SALE-22]', async () => {
+  it('are shown with the payments that have them, and absent otherwise', async () => {
     const pix = await company.paymentType('pix')
     const payments = [
       { ...pay('6.00', types.card), card: CARD },
@@ -32,14 +32,14 @@ describe('sales: card and Pix data', () => {
     expect((await company.get(`/sales/${sale.id}`)).body.data).to.deep.equal(sale)
   })
 
-  it('are null where a card was sent without them [SALE-22]', async () => {
+  it('are null where a card was sent without them', async () => {
     const payments = [{ ...pay('10.00', types.card), card: { brand: 'elo' } }]
     const none = { nsu: null, authorization: null, installments: null, acquirer_cnpj: null, integrated: null }
     const sale = await sold({ items: [adHoc('10.00')], payments })
     expect(sale.payments[0].card).to.deep.equal({ brand: 'elo', ...none })
   })
 
-  it('are refused on cash, and sell nothing [SALE-22]', async () => {
+  it('are refused on cash, and sell nothing', async () => {
     const items = [adHoc('10.00')]
     expectInvalid(await sell({ items, payments: [{ ...pay('10.00'), card: CARD }] }), ['payments[0].card'])
     const payments = [pay('4.00', types.card), { ...pay('6.00'), end_to_end_id: END_TO_END }]
@@ -47,7 +47,7 @@ describe('sales: card and Pix data', () => {
     expect((await company.get('/sales')).body.data).to.deep.equal([])
   })
 
-  it('are in the event of the sale only if they were sent [SALE-22]', async () => {
+  it('are in the event of the sale only if they were sent', async () => {
     await sold({ items: [adHoc('10.00')], payments: [pay('10.00', types.card)] })
     const event = (await openedEvents(api.core, company.id)).find(({ type }) => type === 'SaleCompleted')
     expect(JSON.stringify(event?.data)).not.to.match(/"(card|end_to_end_id|discount|seller|cfop)":/)

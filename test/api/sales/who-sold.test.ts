@@ -107,7 +107,7 @@ describe('sales: seller', () => {
     expect(ofCustomer).to.include('"type":"SaleCompleted"').and.include('Maria da Silva').and.not.include(name)
   })
 
-  it('sums up in the summary: completed sales, highest gross first [ACCT-20]', async () => {
+  it('sums up in the summary: completed sales, highest gross first', async () => {
     const { id } = await createTestUser(company)
     await soldBy({ user_id: id }, '7.00')
     await soldBy({ user_id: id }, '5.00')

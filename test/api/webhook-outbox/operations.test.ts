@@ -52,7 +52,7 @@ describe('webhook outbox: operations', () => {
     expectProblem(other, 409, 'idempotency_key_reuse')
   })
 
-  it('redeliver makes a delivery due again, in any state [HOOK-25]', async () => {
+  it('redeliver makes a delivery due again, in any state', async () => {
     const webhook = await register()
     await customer('Ana')
     const [first] = await queued(webhook)

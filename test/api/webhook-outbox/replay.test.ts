@@ -30,7 +30,7 @@ describe('webhook outbox: replay', () => {
   const passTime = () =>
     api.core.pool.query('update webhook_replays set next_step_at = now() where next_step_at is not null')
 
-  it('starts at a date or after a revision, but not both [HOOK-26, HOOK-76]', async () => {
+  it('starts at a date or after a revision, but not both [HOOK-26]', async () => {
     const webhook = await register(['customer.created'])
     const revisions: number[] = []
     for (const name of ['Ana', 'Bia', 'Caio', 'Davi']) {
@@ -354,7 +354,7 @@ describe('webhook outbox: replay', () => {
       (await pool().query(`select from webhook_replays where company_id = $1 and status = 'finished'`, [id]))
         .rowCount as number
 
-    it('takes a step of each company in turn, however many replays one of them runs [OPS-142]', async () => {
+    it('takes a step of each company in turn, however many replays one of them runs', async () => {
       const [many, one] = [await replaying(5), await replaying(1)]
       const companies = createRoundRobin()
       for (let n = 0; n < 2; n++) await stepReplay(writing(), { companies })

@@ -203,7 +203,7 @@ describe('tillbook listen and trigger', () => {
     expect(away).to.have.length(1)
   })
 
-  it('listen ends if its key is revoked, or if its address is gone [KIT-15]', async () => {
+  it('listen ends if its key is revoked, or if its address is gone', async () => {
     const company = await api.company()
     const { id, key } = await company.newKey(['catalog:read'])
     const { ended, tried } = start(key)
@@ -215,7 +215,7 @@ describe('tillbook listen and trigger', () => {
     expect(await start(company.key).ended).to.include({ name: 'Ended', code: 'gone' })
   })
 
-  it('listen needs only an address and a key, shows its secret once, starts at the given point, and ends on interrupt [KIT-16]', async () => {
+  it('listen needs only an address and a key, shows its secret once, starts at the given point, and ends on interrupt', async () => {
     const company = await api.company()
     const { revision } = (await company.get('/events')).body.data.at(-1)
     await sell(company, 'Pães')

@@ -21,7 +21,7 @@ describe('commands for companies and users', () => {
   const words = useWords()
   const { run, refused } = words
 
-  it('register, change and list companies [OPS-15]', async () => {
+  it('register, change and list companies', async () => {
     const created = await run('company', 'create', '--name=Loja Verde', `--cnpj=${OTHER}`, '--timezone=America/Manaus')
     expect(created).to.include({
       cnpj: '12.345.678/0001-95',
@@ -54,7 +54,7 @@ describe('commands for companies and users', () => {
     await run('company', 'update', id, '--cnpj=56.789.123/0001-08')
   })
 
-  it('refuse an invalid value naming its field, before any change [OPS-15]', async () => {
+  it('refuse an invalid value naming its field, before any change', async () => {
     const refusal = await refused(
       'company',
       'create',
@@ -71,7 +71,7 @@ describe('commands for companies and users', () => {
     expect(refusal.details?.fields).to.have.all.keys('cnpj', 'plan', 'tax_regime')
   })
 
-  it('define, change and list payment types [OPS-15]', async () => {
+  it('define, change and list payment types', async () => {
     const card = await run(
       'payment-type',
       'create',
@@ -95,7 +95,7 @@ describe('commands for companies and users', () => {
     expect(listed.map((type) => type.name)).to.deep.equal(['Crédito', 'Fiado'])
   })
 
-  it('give a new company the usual payment types, which a creation sets up once, or none [OPS-15]', async () => {
+  it('give a new company the usual payment types, which a creation sets up once, or none', async () => {
     const create = (cnpj: string, ...more: string[]) =>
       run('company', 'create', '--name=Loja', `--cnpj=${cnpj}`, '--allow-same-cnpj', ...more)
     const typesOf = async (id: unknown) => (await run('payment-type', 'list', '--company', String(id))) as Json[]
@@ -149,7 +149,7 @@ describe('commands for companies and users', () => {
     )
   })
 
-  it('create users, with the password stored as a hash and never shown [OPS-15, OPS-16]', async () => {
+  it('create users, with the password stored as a hash and never shown', async () => {
     const flags = ['--company', words.company, '--name', 'Ana', '--email', 'Ana@azul.example', '--role', 'owner']
     const user = await run('user', 'create', ...flags, '--password', 'segredo-1')
     expect(user).to.have.all.keys(
@@ -198,7 +198,7 @@ describe('commands for companies and users', () => {
     await rm(folder, { recursive: true })
   })
 
-  it('change, list, deactivate and reactivate users by their address [OPS-15]', async () => {
+  it('change, list, deactivate and reactivate users by their address', async () => {
     const email = 'bia@azul.example'
     const named = ['--company', words.company, '--email', ' Bia@azul.example']
     const created = await run('user', 'create', ...named, '--name', 'Bia', '--role', 'clerk', '--password', 'segredo-3')
@@ -223,7 +223,7 @@ describe('commands for companies and users', () => {
     expect([await factors.list(email), await factors.recoveryCodes.count(email)]).to.deep.equal([[], 0])
   })
 
-  it('invite people, with the link shown once if no mail is configured; a second invitation has a new link [OPS-15, PANEL-50]', async () => {
+  it('invite people, with the link shown once if no mail is configured; a second invitation has a new link [PANEL-50]', async () => {
     const named = ['--company', words.company, '--email', 'Caio@azul.example', '--name', 'Caio', '--role', 'clerk']
     const first = await run('user', 'invite', ...named)
     expect(first).to.include({ email: 'caio@azul.example', status: 'invited' })

@@ -16,7 +16,7 @@ describe('commands for keys and stores', () => {
   const words = useWords()
   const { run, refused } = words
 
-  it('create a key with scopes for the API, list it without its secret, and revoke it [KEY-3, OPS-15]', async () => {
+  it('create a key with scopes for the API, list it without its secret, and revoke it [KEY-3]', async () => {
     const created = await run(
       'key',
       'create',
@@ -45,7 +45,7 @@ describe('commands for keys and stores', () => {
     expect(await gate.admit(hashKey(created.key))).to.deep.equal({ kind: 'invalid' })
   })
 
-  it('create a test company with keys of their own prefix, even with the CNPJ of a real company [KIT-30, KIT-31]', async () => {
+  it('create a test company with keys of their own prefix, even with the CNPJ of a real company [KIT-30]', async () => {
     const made = await run('company', 'create', '--name=Testes', `--cnpj=${CNPJ}`, '--plan=api', '--test')
     expect(made).to.include({ test: true, erased_at: null })
     const keyOf = (company: string) => run('key', 'create', '--company', company, '--name=a', '--scopes=read')
@@ -79,7 +79,7 @@ describe('commands for keys and stores', () => {
     expect(await refused(...key('read'))).to.deep.equal({ refused: 'key_limit_reached' })
   })
 
-  it('record the fiscal document of a sale [SALE-20, OPS-15]', async () => {
+  it('record the fiscal document of a sale [SALE-20]', async () => {
     const cash = await run('payment-type', 'create', '--company', words.company, '--name', 'Dinheiro', '--kind', 'cash')
     const input = {
       items: [{ description: 'Bolo', quantity: '1', unit_price: '10.00' }],
@@ -121,7 +121,7 @@ describe('commands for keys and stores', () => {
     expect(await fieldsOf('witness', '--log', log, '--name', 'a b')).to.deep.equal(['name'])
   })
 
-  it('create, change, enable, disable and list stores, and never show their secrets [STORE-2, OPS-15]', async () => {
+  it('create, change, enable, disable and list stores, and never show their secrets [STORE-2]', async () => {
     const secrets = ['--access-token', 'APP_USR-1234', '--notification-secret', 'segredo-da-loja']
     const flags = ['--company', words.company, '--commission', '5']
     const store = await run('store', 'create', ...flags, '--alias', 'loja-azul', '--sandbox', ...secrets)

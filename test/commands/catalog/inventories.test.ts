@@ -25,7 +25,7 @@ const begin = (...more: ReturnType<typeof event>[]) => given(companyRegistered()
 const count = (items: object[], mode = 'set') => CountInventoryInput.parse({ id: 1, mode, items })
 
 describe('inventories', () => {
-  it('are opened with a name [STOCK-110]', async () => {
+  it('are opened with a name', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(openInventory, { name: 'Mercearia' })
     decided.accepts('created', event('InventoryOpened', { id: FIRST_NEW_ID, name: 'Mercearia' }))

@@ -18,7 +18,7 @@ function patchProblems(changes: object): Problems {
 const wrongFields = (body: object) => Object.keys(problemsOf({ name: 'Café', price: '1.00', ...body }).fields)
 
 describe('catalog item input', () => {
-  it('requires name and price only, and defaults to a product [ITEM-1]', () => {
+  it('requires name and price only, and defaults to a product', () => {
     expect(CreateItemInput.parse({ name: 'Café', price: '1.00' })).to.deep.equal({
       type: 'product',
       name: 'Café',

@@ -16,7 +16,7 @@ const tracked = itemCreated({ id: 3, external_id: 'c', category_id: 5, cost: '4.
 const bebidas = categoryCreated({ id: 5 })
 
 describe('update catalog item', () => {
-  it('changes the given fields; null clears optional ones [ITEM-3]', async () => {
+  it('changes the given fields; null clears optional ones', async () => {
     const scenario = await given(companyRegistered(), bebidas, tracked)
     const decided = await scenario.when(updateItem, patch({ price: '12.00', category_id: null, cost: null }))
     decided.accepts('updated', updated({ price: '12.00', category_id: null, cost: null }))
@@ -31,13 +31,13 @@ describe('update catalog item', () => {
     }
   })
 
-  it('records fields and stock in separate events [ITEM-3]', async () => {
+  it('records fields and stock in separate events', async () => {
     const scenario = await given(companyRegistered(), bebidas, tracked)
     const decided = await scenario.when(updateItem, patch({ name: 'Café torrado', stock: '7.25' }))
     decided.accepts('updated', stockCounted(3, '5.000', '7.250'), updated({ name: 'Café torrado' }))
   })
 
-  it('starts and stops tracking stock [ITEM-3]', async () => {
+  it('starts and stops tracking stock', async () => {
     const scenario = await given(companyRegistered(), bebidas, tracked)
     const stopped = await scenario.when(updateItem, patch({ stock: null }))
     stopped.accepts('updated', stockCounted(3, '5.000', null))

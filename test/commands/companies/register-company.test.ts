@@ -12,7 +12,7 @@ describe('register company', () => {
     decided.accepts('created', companyRegistered({ plan: 'basic' }))
   })
 
-  it('records plan, time zone, logo and tax data if given [OPS-32]', async () => {
+  it('records plan, time zone, logo and tax data if given', async () => {
     const rest = {
       plan: 'api',
       timezone: 'America/Manaus',

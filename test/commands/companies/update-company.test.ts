@@ -20,7 +20,7 @@ describe('update company', () => {
     decided.accepts('updated', event('CompanyUpdated', { id: COMPANY_ID, changes: { logo_url: null } }))
   })
 
-  it('records a registration as digits, and null for removed tax data [OPS-32]', async () => {
+  it('records a registration as digits, and null for removed tax data', async () => {
     const scenario = await given(companyRegistered({ tax_regime: 'mei' }))
     const decided = await scenario.when(
       updateCompany,

@@ -33,7 +33,7 @@ for (const side of SIDES) {
       })
     })
 
-    it('settle the account with the last cent [ACCT-101]', async () => {
+    it('settle the account with the last cent', async () => {
       const scenario = await given(companyRegistered(), known, side.paid(5, { amount: '99.99' }))
       const decided = await scenario.when(...side.pay(5, { ...pix, amount: '0.01' }))
       decided.accepts('created', side.paid(5, { amount: '0.01' }), settled)

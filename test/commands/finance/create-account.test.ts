@@ -70,14 +70,14 @@ describe('account input', () => {
   }
   const wrongFields = (input: object) => Object.keys(problems(input).fields)
 
-  it('requires description, amount and due date [ACCT-2]', () => {
+  it('requires description, amount and due date', () => {
     const { error } = CreateReceivableInput.safeParse({})
     expect(Object.keys(describeIssues(error!).fields)).to.deep.equal(['description', 'amount', 'due_date'])
     for (const field of Object.keys(body)) expect(wrongFields({ [field]: null })).to.deep.equal([field])
     expect(wrongFields({ description: ' ' })).to.deep.equal(['description'])
   })
 
-  it('says why an amount of zero is wrong [ACCT-2]', () => {
+  it('says why an amount of zero is wrong', () => {
     expect(problems({ amount: '0.00' }).fields).to.deep.equal({ amount: ['deve ser maior que zero'] })
   })
 
@@ -90,14 +90,14 @@ describe('account input', () => {
     ],
   ] as const) {
     for (const value of accepted)
-      it(`accepts the ${field} ${value} [ACCT-2]`, () => expect(wrongFields({ [field]: value })).to.deep.equal([]))
+      it(`accepts the ${field} ${value}`, () => expect(wrongFields({ [field]: value })).to.deep.equal([]))
     for (const value of refused)
-      it(`refuses the ${field} ${JSON.stringify(value)} [ACCT-2]`, () => {
+      it(`refuses the ${field} ${JSON.stringify(value)}`, () => {
         expect(wrongFields({ [field]: value })).to.deep.equal([field])
       })
   }
 
-  it('accepts only one id of the customer [ACCT-2]', () => {
+  it('accepts only one id of the customer', () => {
     const both = { customer_id: 1, customer_external_id: 'a' }
     const message = 'informe somente um entre customer_id e customer_external_id'
     expect(problems(both)).to.deep.equal(wrong('customer_external_id', message))

@@ -49,7 +49,7 @@ describe('deliver order', () => {
 })
 
 describe('undo delivery', () => {
-  it('takes the mark back, once, also after a refund; the order can be marked again [ORDER-100]', async () => {
+  it('takes the mark back, once, also after a refund; the order can be marked again', async () => {
     const scenario = await given(...store, ...orderPaid(), event('OrderDelivered', { id: 1 }))
     const decided = await scenario.when(undoDelivery, { id: 1 })
     decided.accepts('updated', event('OrderDeliveryUndone', { id: 1 }))
@@ -63,7 +63,7 @@ describe('undo delivery', () => {
     late.accepts('updated', event('OrderDeliveryUndone', { id: 1 }))
   })
 
-  it('does not find a missing order [ORDER-100]', async () => {
+  it('does not find a missing order', async () => {
     const scenario = await given(...store)
     const missing = await scenario.when(undoDelivery, { id: 9 })
     missing.refuses('not_found')

@@ -44,7 +44,7 @@ describe('place order', () => {
     )
   })
 
-  it('reads the buyer from the company’s customers, with overrides for this order only [ORDER-10]', async () => {
+  it('reads the buyer from the company’s customers, with overrides for this order only', async () => {
     const ana = { id: 4, external_id: 'ana', name: 'Ana', email: 'ana@example.com', document: '52998224725' }
     const scenario = await given(...shop, customerCreated(ana))
     const place = (fields: object) => scenario.when(placeOrder, order({ customer: undefined, ...fields }))
@@ -57,7 +57,7 @@ describe('place order', () => {
     byExternalId.accepts('created', orderPlaced({ id: FIRST_NEW_ID + 2, customer: ana }))
   })
 
-  it('refuses an unknown customer, two customers, and an order without a buyer [ORDER-10]', async () => {
+  it('refuses an unknown customer, two customers, and an order without a buyer', async () => {
     const eva = customerCreated({ id: 5, external_id: 'eva', name: 'Eva' })
     const scenario = await given(...shop, customerCreated({ id: 4 }), eva)
     const unknown = await scenario.when(placeOrder, order({ customer_id: 9 }))

@@ -14,7 +14,7 @@ function problemsOf(body: object): Problems {
 const wrongFields = (body: object) => Object.keys(problemsOf({ name: 'Ana', ...body }).fields)
 
 describe('person input', () => {
-  it('requires a name only, of 1 to 120 characters [PERSON-1]', () => {
+  it('requires a name only, of 1 to 120 characters', () => {
     expect(CreateCustomerInput.parse({ name: 'Ana' })).to.deep.equal({ name: 'Ana' })
     expect(problemsOf({}).fields).to.deep.equal({ name: ['preencha este campo'] })
     for (const name of ['', '   ', null, 7, 'x'.repeat(121)]) expect(wrongFields({ name })).to.deep.equal(['name'])
@@ -64,7 +64,7 @@ describe('person input', () => {
       expect(wrongFields({ document })).to.deep.equal(['document'])
     })
 
-  it('refuses an address that is not Brazilian [PERSON-1]', () => {
+  it('refuses an address that is not Brazilian', () => {
     for (const zip of ['01001000', '01001-000', '01.001-000']) {
       expect(CreateCustomerInput.parse({ name: 'Ana', address: { zip } }).address?.zip).to.equal('01001000')
     }

@@ -34,7 +34,7 @@ describe('create supplier', () => {
   })
 
   for (const trade_name of [7, '', 'x'.repeat(121)])
-    it(`refuses the trade name ${JSON.stringify(trade_name).slice(0, 9)} [PERSON-1]`, () => {
+    it(`refuses the trade name ${JSON.stringify(trade_name).slice(0, 9)}`, () => {
       const { error } = CreateSupplierInput.safeParse({ name: 'Moinho', trade_name })
       expect(Object.keys(describeIssues(error!).fields)).to.deep.equal(['trade_name'])
     })

@@ -32,12 +32,12 @@ describe('adjusting a role', () => {
     })
   })
 
-  it('records nothing if nothing changes [ROLE-112]', async () => {
+  it('records nothing if nothing changes', async () => {
     const shop = await given(companyRegistered())
     ;(await shop.when(adjustRole, clerk())).accepts('unchanged')
   })
 
-  it('restores the preset by choosing it again [ROLE-112]', async () => {
+  it('restores the preset by choosing it again', async () => {
     const shop = await given(companyRegistered())
     await shop.when(adjustRole, clerk({ permissions: ['sell'] }))
     ;(await shop.when(adjustRole, clerk())).accepts(

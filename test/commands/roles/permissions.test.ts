@@ -134,7 +134,7 @@ describe('permissions of commands', () => {
     [OTHER_CLERK, 'cancel_all'],
     [null, 'cancel_all'],
   ] as const)
-    it(`to cancel the sale of ${seller === CLERK ? 'the user' : seller ? 'another user' : 'no user'} is ${permission} [ROLE-102]`, async () => {
+    it(`to cancel the sale of ${seller === CLERK ? 'the user' : seller ? 'another user' : 'no user'} is ${permission}`, async () => {
       const sold = saleCompleted({ id: 5, seller: { user_id: seller, name: 'x' } })
       const shop = await given(...users, itemCreated({ stock: '9.000' }), sold)
       const asked: string[] = []

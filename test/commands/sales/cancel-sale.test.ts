@@ -112,7 +112,7 @@ describe('money of a cancelled sale', () => {
   const back = (...refunds: [number, string][]) =>
     CancelSaleInput.parse({ id: 8, refunds: refunds.map(([payment_type_id, amount]) => ({ payment_type_id, amount })) })
 
-  it('is noted with the names of the ways by which it went back [SALE-100]', async () => {
+  it('is noted with the names of the ways by which it went back', async () => {
     const scenario = await given(...shop, ...types, mixed)
     const refunds = [
       { payment_type_id: 1, name: 'Dinheiro', amount: '14.00' },
@@ -123,7 +123,7 @@ describe('money of a cancelled sale', () => {
     expect(await scenario.show('sale/8')).to.deep.include({ cancel_refunds: refunds })
   })
 
-  it('is null unless it is stated, and nothing for a sale on credit [SALE-100]', async () => {
+  it('is null unless it is stated, and nothing for a sale on credit', async () => {
     const untold = await given(...shop, ...types, mixed)
     await untold.when(cancelSale, cancel)
     expect(await untold.show('sale/8')).to.deep.include({ cancel_refunds: null })

@@ -19,7 +19,7 @@ describe('sale input', () => {
     expect(wrongFields({ items: [] })).to.deep.equal(['items'])
   })
 
-  it('requires exactly one identifier per item [SALE-2]', () => {
+  it('requires exactly one identifier per item', () => {
     const ways = [{}, { catalog_item_id: 1, description: 'x', unit_price: '1.00' }]
     const both = { catalog_item_id: 1, catalog_item_external_id: 'c' }
     const external = { catalog_item_external_id: 'c', description: 'x' }

@@ -84,7 +84,7 @@ describe('store credit', () => {
 describe('fiscal document of a return', () => {
   const authorized = { id: 1, ...fiscalDocument }
 
-  it('is recorded once, and gives way to another only when cancelled [RETURN-7]', async () => {
+  it('is recorded once, and gives way to another only when cancelled', async () => {
     const scenario = await given(...shop)
     const recorded = await scenario.when(recordReturnDocument, authorized)
     recorded.accepts('updated', event('ReturnDocumentRecorded', authorized))
@@ -112,7 +112,7 @@ describe('fiscal document of a return', () => {
     ;(await scenario.when(recordReturnDocument, { ...authorized, id: 2 })).refuses('duplicate_resource', ofSale)
   })
 
-  it('of another company is refused [RETURN-7]', async () => {
+  it('of another company is refused', async () => {
     const scenario = await given(companyRegistered({ cnpj: '99.222.333/0001-65' }), ...shop.slice(1))
     expect((await scenario.when(recordReturnDocument, authorized)).decision).to.include({
       refused: 'validation_failed',

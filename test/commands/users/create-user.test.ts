@@ -31,7 +31,7 @@ describe('create user', () => {
     expect(JSON.stringify('events' in decision && decision.events)).not.to.include('argon2')
   })
 
-  it('keeps the password of a person known to another company [TOKEN-22]', async () => {
+  it('keeps the password of a person known to another company', async () => {
     const scenario = await given(companyRegistered())
     const rows = (await scenario.rows(...createUser.needs(input))) as Changes
     rows.put(persons, { email: input.email, password_hash: '$argon2id$theirs', generation: 3 })

@@ -50,7 +50,7 @@ describe('webhooks of a key', () => {
     expect(await shownBy(scenario, FIRST_NEW_ID)).to.include({ api_key_id: 2, status: 'active', pause_reason: null })
   })
 
-  it('belong to the company if a person registers them, and receive everything [HOOK-51]', async () => {
+  it('belong to the company if a person registers them, and receive everything', async () => {
     const scenario = await given(...shop)
     const events = ['sale.completed']
     const made = await scenario.when(registerWebhook, { ...address, events, secret: 'whsec_x' }, 'pdv', PERSON)

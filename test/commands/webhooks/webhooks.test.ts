@@ -80,7 +80,7 @@ describe('input of a webhook', () => {
       ['basic', 'supplier.created', 'supplier.deleted'],
     ],
   ] as const)
-    it(`deduplicates and sorts the events ${sent.join(', ')} [HOOK-2]`, () =>
+    it(`deduplicates and sorts the events ${sent.join(', ')}`, () =>
       expect(parse({ events: sent }).data?.events).to.deep.equal(stored))
 
   for (const [what, fields, wrong] of [
@@ -96,7 +96,7 @@ describe('input of a webhook', () => {
     ['a description of more than 200 characters', { description: 'x'.repeat(201) }, 'description'],
     ['an unknown field', { secret: 'whsec_mine' }, 'secret'],
   ] as const) {
-    it(`refuses ${what}, naming ${wrong} [HOOK-2]`, () => {
+    it(`refuses ${what}, naming ${wrong}`, () => {
       const { error } = parse(fields)
       const { fields: named, unknown_fields } = describeIssues(error as z.ZodError)
       expect([...Object.keys(named), ...unknown_fields]).to.deep.equal([wrong])
@@ -109,7 +109,7 @@ describe('stored webhook of the first version', () => {
   const stored = (name: 'WebhookRegistered' | 'WebhookUpdated', data: object) =>
     upcast({ type: name, version: 1, data } as never).data
 
-  it('subscribed to `*` stays subscribed to the basic events [HOOK-2]', () => {
+  it('subscribed to `*` stays subscribed to the basic events', () => {
     expect(stored('WebhookRegistered', { id: 1, ...address, events: ['*', 'category.created'] })).to.deep.equal({
       id: 1,
       ...address,

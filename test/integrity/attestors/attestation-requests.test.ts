@@ -137,7 +137,7 @@ describe('attestation requests', () => {
     for (const each of asking) each.now()
   }
 
-  it('store attestations beside the checkpoints, in database and files, with one request for all processes [PROOF-66]', async () => {
+  it('store attestations beside the checkpoints, in database and files, with one request for all processes', async () => {
     const authority = createFake('https://tsa.example')
     const checkpoint = await seal()
     for (let process = 0; process < 3; process += 1) start([...configured(), authority])
@@ -165,7 +165,7 @@ describe('attestation requests', () => {
     expect(parseProof((await logInclusionOf(pool, companyId))?.proof ?? '')?.checkpoint).to.equal(later.note)
   })
 
-  it('continue with other attestors while one is down, report missing attestations, and catch up later [PROOF-67, PROOF-68]', async () => {
+  it('continue with other attestors while one is down, report missing attestations, and catch up later [PROOF-67]', async () => {
     const [away, place] = [createFake('https://tsa.example'), createFake('/far', 'copy')]
     const failing = async () => {
       throw new AttestorFailed('unreachable', 'no answer: it is away')
@@ -270,7 +270,7 @@ describe('attestation requests', () => {
     await has(checkpoint?.size ?? 0, 1)
   })
 
-  it('run in a projector with metrics per attestor, and not at all if none is configured [PROOF-68]', async () => {
+  it('run in a projector with metrics per attestor, and not at all if none is configured', async () => {
     const { size } = await seal()
     const lines: unknown[] = []
     const logger = { info: (fields: object) => lines.push(fields) }

@@ -54,7 +54,7 @@ describe('panel: start page', () => {
     expect(await shown()).to.match(/Hora Vendas Total Antes \d+h 1 R\$ 0,00/)
   })
 
-  it('totals the day: sales, cancelled ones, open and overdue accounts [PANEL-19]', async () => {
+  it('totals the day: sales, cancelled ones, open and overdue accounts', async () => {
     await sale('10.00')
     await sale('20.50')
     await company.post(`/sales/${await sale('99.00')}/cancel`, { reason: 'engano' })
@@ -111,7 +111,7 @@ describe('panel: start page', () => {
     expect([long.status, textIn(long.html).includes('o período pode ter até 366 dias')]).to.deep.equal([422, true])
   })
 
-  it('lists products that are out of stock or low [PANEL-19]', async () => {
+  it('lists products that are out of stock or low', async () => {
     await company.post('/catalog/items', { name: 'Café', price: '1.00', stock: '0' })
     await company.post('/catalog/items', { name: 'Chá', price: '1.00', stock: '2.5', min_stock: '3', unit: 'kg' })
     await company.post('/catalog/items', { name: 'Arroz', price: '1.00', stock: '80' })
@@ -122,7 +122,7 @@ describe('panel: start page', () => {
       .and.not.to.include('Arroz 80')
   })
 
-  it('shows refused till sales and orders paid twice, and their counts in the menu of every page [PANEL-19] [PANEL-102]', async () => {
+  it('shows refused till sales and orders paid twice, and their counts in the menu of every page', async () => {
     expect(await shown())
       .not.to.include('recusadas')
       .and.not.to.include('com alerta')

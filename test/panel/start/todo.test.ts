@@ -19,7 +19,7 @@ const NOTHING = {
 }
 
 describe('panel: to-do list of the start page', () => {
-  it('is empty, or links each task to its page [PANEL-124]', () => {
+  it('is empty, or links each task to its page', () => {
     expect(renderToString(h(Todo, NOTHING))).to.equal('')
     const html = renderToString(
       h(Todo, {
@@ -51,7 +51,7 @@ describe('panel: to-do list of the start page', () => {
     ])
   })
 
-  it('guides a new company to its first sale, and disappears after it [PANEL-125]', () => {
+  it('guides a new company to its first sale, and disappears after it', () => {
     const steps = { has_data: false, has_payment_type: true, has_item: false, has_seller: false, has_sale: false }
     const html = renderToString(h(FirstStepsOf, { steps }))
     expect(textIn(html)).to.include('Primeiros passos 1 de 5').and.to.include('Definir as formas de pagamento (feito)')

@@ -119,7 +119,7 @@ describe('payment provider client with the sandbox', () => {
     expect(await failure(client.createPayment(account, bare))).to.be.instanceOf(ProviderRefused)
   })
 
-  it('pays by card only in the instalments offered for its amount and first digits [PAY-20, PAY-22]', async () => {
+  it('pays by card only in the instalments offered for its amount and first digits', async () => {
     const offered = await client.getCardOptions(account, 4630, '423564')
     expect(offered?.brand).to.equal('visa')
     expect(offered?.installments.map(({ installments }) => installments)).to.deep.equal([1, 2, 3, 4, 5, 6, 7, 8, 9])

@@ -38,7 +38,7 @@ describe('checkout page', () => {
   const codeOf = async (path: string) =>
     /name="codigo" value="([^"]+)"/.exec((await visitor().get(path)).html)?.[1] ?? ''
 
-  it('shows the order to anyone with the link, without data of the buyer [ORDER-30, ORDER-33]', async () => {
+  it('shows the order to anyone with the link, without data of the buyer [ORDER-30]', async () => {
     const { path, payment_url, id } = await place()
     expect((await show(id)).payment_url).to.equal(payment_url)
     expect((await company.get(`/orders?store_alias=${alias()}`)).body.data[0].payment_url).to.equal(payment_url)
@@ -51,7 +51,7 @@ describe('checkout page', () => {
       expect(html).not.to.include(personal)
   })
 
-  it('shows the brand, CNPJ and contact of the shop, also on error pages, and the copy button above the code [ORDER-80] [ORDER-81]', async () => {
+  it('shows the brand, CNPJ and contact of the shop, also on error pages, and the copy button above the code', async () => {
     const { path } = await place()
     const logo_url = `/pictures/${company.id}/logo/${'0b'.repeat(32)}.webp`
     await company.run(updateCompany, {
@@ -120,7 +120,7 @@ describe('checkout page', () => {
     expect(logged).to.deep.equal([])
   })
 
-  it('starts one attempt for twelve concurrent forms, and shows its code as QR code and text [PAY-40, ORDER-34]', async () => {
+  it('starts one attempt for twelve concurrent forms, and shows its code as QR code and text [PAY-40]', async () => {
     const { path, id } = await place()
     withCode()
     const codigo = await codeOf(path)
@@ -151,7 +151,7 @@ describe('checkout page', () => {
     expect((await show(id)).payments).to.have.length(1)
   })
 
-  it('starts nothing while a boleto is pending, and shows its digits [PAY-40, ORDER-34]', async () => {
+  it('starts nothing while a boleto is pending, and shows its digits [PAY-40]', async () => {
     const { path, id } = await place()
     const codigo = await codeOf(path)
     const boleto = { barcode: '2379', digitable_line: '23790.00000 1', ticket_url: 'https://provider.example/b' }
@@ -261,7 +261,7 @@ describe('checkout page', () => {
     expect(logged).to.deep.equal([])
   })
 
-  it('asks for an e-mail if the order has none, sends it to the provider, and does not store it [PAY-43]', async () => {
+  it('asks for an e-mail if the order has none, sends it to the provider, and does not store it', async () => {
     const { path } = await place(null)
     expect((await press(path, { email: 'ana' })).status).to.equal(422)
     withCode()
@@ -286,7 +286,7 @@ describe('checkout page', () => {
     expect(textIn(html)).to.include('Combine o pagamento com a loja.')
   })
 
-  it('updates within 2 s after a payment notification, and then shows no payment link [ORDER-31, ORDER-35]', async () => {
+  it('updates within 2 s after a payment notification, and then shows no payment link [ORDER-35]', async () => {
     const { path, id } = await place()
     withCode()
     await press(path)

@@ -27,7 +27,7 @@ async function stateAfter(facts: NewEvent[], at = minute(30)) {
 }
 
 describe('checkout page: state of an order', () => {
-  it('is the current state, for each outcome [ORDER-33]', async () => {
+  it('is the current state, for each outcome', async () => {
     const cases: [string, NewEvent[]][] = [
       ['unpaid', [orderPlaced()]],
       ['starting', [orderPlaced(), started]],
@@ -51,12 +51,12 @@ describe('checkout page: state of an order', () => {
     for (const [is, facts] of cases) expect((await stateAfter(facts)).is).to.equal(is)
   })
 
-  it('shows the remaining time to pay, and offers no payment after it [ORDER-34]', async () => {
+  it('shows the remaining time to pay, and offers no payment after it', async () => {
     expect(await stateAfter([orderPlaced(), ...waiting])).to.include({ is: 'pix', secondsLeft: 1_800 })
     expect(await stateAfter([orderPlaced(), ...waiting], minute(60))).to.deep.equal({ is: 'ending' })
   })
 
-  it('shows the refunded amount [ORDER-33]', async () => {
+  it('shows the refunded amount', async () => {
     expect(await stateAfter(orderPaid())).to.deep.equal({ is: 'paid', refunded: null })
     const part = paymentRecorded(1, { ...approved, refunded: '10.00' })
     expect(await stateAfter([...orderPaid(), part])).to.deep.equal({ is: 'paid', refunded: '10.00' })

@@ -142,7 +142,7 @@ describe('receipts of sales', () => {
     expect((await provedReceipt(await receiptText(sales.plain))).event.subject).to.equal(`sale/${sales.plain.id}`)
   })
 
-  it('can be printed and downloaded in the panel [PROOF-46, PROOF-47]', async () => {
+  it('can be printed and downloaded in the panel [PROOF-46]', async () => {
     const user = await panelUser(api, company, 'manager')
     const codeOf = async (sale: Json): Promise<string> => {
       const { html } = await user.get(`/painel/vendas/${sale.id}/recibo`)

@@ -21,7 +21,7 @@ interface AttestorsProps {
   readonly timezone: string
 }
 
-/** Attestations of the installation's checkpoints by attestor; empty if none is configured (PROOF-68). */
+/** Attestations of the installation's checkpoints by attestor; empty if none is configured. */
 export const Attestors = ({ states, timezone }: AttestorsProps) => {
   if (states.length === 0) return null
   const facts = states.map((state): Fact => {

@@ -294,7 +294,7 @@ async function showEvent(visit: PageContext): Promise<PanelPage | null> {
 /** Events per portion of a file. */
 const OF_A_FILE = 500
 
-/** The time line as a file: actor, action, time and hash of each event, without its content (PANEL-275). */
+/** The time line as a file: actor, action, time and hash of each event, without its content. */
 const timelineFile: TableRoute = {
   path: `${PATH}.csv`,
   section: 'audit',

@@ -127,7 +127,7 @@ const columnsOf = (timezone: string, names: Names): Column<CashSessionObject>[] 
   },
 ]
 
-/** Open sessions with what is in each drawer (PANEL-600). */
+/** Open sessions with what is in each drawer. */
 export async function OpenCashSessions({ visit }: { readonly visit: PageContext }) {
   if (!visit.reaches('GET', CASH_SESSIONS_PATH)) return null
   const { reader, timezone } = visit.readModel
@@ -167,7 +167,7 @@ async function showList(visit: PageContext): Promise<PanelPage> {
   return { title: 'Sessões de caixa', parent: { label: 'Caixas', to: '/caixas' }, body }
 }
 
-/** A session with all that happened in it; printable (PANEL-601). */
+/** A session with all that happened in it; printable. */
 async function showSession(visit: PageContext): Promise<PanelPage | null> {
   const { readModel, params } = visit
   const { reader } = readModel

@@ -53,7 +53,7 @@ interface DifferencesProps {
   readonly inventory: InventoryObject
 }
 
-/** What the inventory changes, and what that is worth (PANEL-801). */
+/** What the inventory changes, and what that is worth. */
 async function Differences({ visit: { readModel }, inventory }: DifferencesProps) {
   const { shown, count, value } = await stockDifferences(readModel.reader, inventory.id)
   if (count === 0) return <p>Nenhuma diferença: tudo confere.</p>

@@ -168,7 +168,7 @@ function countColumns(visit: PageContext, { id, status }: InventoryObject): Opti
 const pageOf = ({ readModel }: PageContext, inventory_id: number, more: { cursor?: string; limit: number }) =>
   listInventoryCounts(readModel.reader, { ...more, inventory_id })
 
-/** What has been counted, and the differences so far (PANEL-533). */
+/** What has been counted, and the differences so far. */
 export async function CountsCard({
   visit,
   inventory,

@@ -137,7 +137,7 @@ function listedAs({ low_stock, out_of_stock }: z.infer<typeof Search>): string {
   return out_of_stock ? 'sem-estoque' : 'itens-listados'
 }
 
-/** Reactivates an item (PANEL-146). */
+/** Reactivates an item. */
 export const itemReactivation = buttonRoute<Item>({
   path: `${PATH}/:id/reativar`,
   section: 'catalog',

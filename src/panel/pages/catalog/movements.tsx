@@ -97,7 +97,7 @@ interface MovementsProps {
   readonly item: Item
 }
 
-/** Stock movements of a product, newest first; `estoque` in the query string is the cursor of a page (PANEL-164). */
+/** Stock movements of a product, newest first; `estoque` in the query string is the cursor of a page. */
 export async function MovementsCard({ visit, item }: MovementsProps) {
   const { readModel } = visit
   if (item.type === 'service') return null
@@ -152,7 +152,7 @@ const itemNames = ({ readModel }: PageContext, rows: readonly ShownMovement[]) =
     rows.map((movement) => ({ subject: itemOf(movement) })),
   )
 
-/** All movements of the company, newest first (PANEL-391). */
+/** All movements of the company, newest first. */
 async function show(visit: PageContext): Promise<PanelPage> {
   const list = await readListPage<ShownMovement>(visit, filters, pageOf)
   const names = await itemNames(visit, list.rows)

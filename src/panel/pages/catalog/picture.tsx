@@ -16,7 +16,7 @@ interface PictureProps {
   readonly refusal?: Refusal
 }
 
-/** Picture of an item, with the forms that change it (PANEL-534). */
+/** Picture of an item, with the forms that change it. */
 export const PictureCard = ({ visit, item: { id, name, picture_url }, refusal }: PictureProps) => {
   const isOpen = !visit.readModel.moment && visit.reaches('POST', pathOf(id))
   if (!isOpen && picture_url === null) return null

@@ -78,7 +78,7 @@ const columnsFor = (visit: PageContext): readonly Column<LowStockObject>[] => [
   ...(showsSold(visit) ? SOLD : []),
 ]
 
-/** Products that run out, with the days that their stock lasts (PANEL-530). */
+/** Products that run out, with the days that their stock lasts. */
 async function show(visit: PageContext): Promise<PanelPage> {
   const fields = await filters(visit)
   const list = await readListPage<LowStockObject>(visit, fields, pageOf, sumOf)

@@ -50,7 +50,7 @@ interface VariantsProps {
   readonly filled?: FilledForm
 }
 
-/** Variants of a product, and the form that creates them; a variant has none (PANEL-535). */
+/** Variants of a product, and the form that creates them; a variant has none. */
 export async function VariantsCard({ visit, item, filled }: VariantsProps) {
   const { id, type, parent_id } = item
   if (type !== 'product' || parent_id !== null || visit.readModel.moment) return null

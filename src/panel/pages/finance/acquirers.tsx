@@ -60,7 +60,7 @@ function periodOf({ query, readModel: { today } }: PageContext) {
   return { from, to: [to, last].sort()[0] as string }
 }
 
-/** What the acquirers pay on each day (PANEL-380). */
+/** What the acquirers pay on each day. */
 async function show(visit: PageContext): Promise<PanelPage> {
   const { reader, today } = visit.readModel
   const { from, to } = periodOf(visit)

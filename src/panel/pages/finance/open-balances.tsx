@@ -157,7 +157,7 @@ interface PartyOwedProps {
   readonly id: number
 }
 
-/** Open balance of a customer or supplier with a link to settle it (PANEL-161); empty for roles that do not see it. */
+/** Open balance of a customer or supplier with a link to settle it; empty for roles that do not see it. */
 export async function PartyBalanceCard({ visit, side, id }: PartyOwedProps) {
   if (!visit.reaches('GET', side.accounts)) return null
   const { reader, today, moment } = visit.readModel

@@ -118,7 +118,7 @@ interface ReversibleAccount {
   readonly payment: AccountPayment
 }
 
-/** Reversal of a payment, with a reason (PANEL-433). */
+/** Reversal of a payment, with a reason. */
 export function reversalPages<P>(
   { path, section, get }: RecordPages<Account<P>>,
   access: PageAccess,

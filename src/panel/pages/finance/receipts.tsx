@@ -69,7 +69,7 @@ const Sums = ({ lines, words }: { readonly lines: readonly Line[]; readonly word
   </dl>
 )
 
-/** Receipt of a payment of one or several accounts; printable (PANEL-432). */
+/** Receipt of a payment of one or several accounts; printable. */
 async function show(side: BalancePageSide, visit: PageContext): Promise<PanelPage | null> {
   const { reader, timezone } = visit.readModel
   const receipt = pathId(visit.params.id)

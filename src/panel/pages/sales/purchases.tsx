@@ -18,7 +18,7 @@ interface PurchasesProps {
   readonly id: number
 }
 
-/** Purchases of a customer, latest first, ten per page; `compras` in the query string is the page (PANEL-160). */
+/** Purchases of a customer, latest first, ten per page; `compras` in the query string is the page. */
 export async function PurchasesCard({ visit, id }: PurchasesProps) {
   const { reader, timezone } = visit.readModel
   const { compras } = visit.query

@@ -24,7 +24,7 @@ async function creditSaleOf(visit: PageContext): Promise<CreditSale | null> {
 
 const back = ({ sale }: CreditSale): string => `/vendas/${sale.id}`
 
-/** Gives a customer to a sale on credit that was made without one (PANEL-564). */
+/** Gives a customer to a sale on credit that was made without one. */
 export const saleCustomerPages: readonly PanelRoute[] = formPages<CreditSale, { customer_id: number }>({
   path: '/vendas/:id/cliente',
   section: 'sales',

@@ -238,7 +238,7 @@ export const CameBack = ({ of, item, unit }: CameBackProps) => (
   </>
 )
 
-/** Money that went back, and what is left of the sale (PANEL-880). A cancelled sale was given back as a whole. */
+/** Money that went back, and what is left of the sale. A cancelled sale was given back as a whole. */
 export const GivenBackLines = ({ sale }: { readonly sale: SaleObject }) => {
   const back = toCents(sale.order_id === null ? sale.returned_total : sale.refunded_total)
   if (sale.status === 'cancelled' || back <= 0) return null

@@ -259,7 +259,7 @@ const Sums = ({ sums, wayId, itemId, name, unit }: SumsProps) => {
   )
 }
 
-/** The day of the list with those beside it: the filtered day, or today if no days are filtered (PANEL-561). */
+/** The day of the list with those beside it: the filtered day, or today if no days are filtered. */
 const DayArrows = ({ visit: { path, query, readModel } }: { readonly visit: PageContext }) => {
   const { sold_from, sold_to, cursor: _, feito: __, ...others } = query
   const isOfOneDay = (sold_from ?? '') === (sold_to ?? '')
@@ -351,7 +351,7 @@ const ITEMS_PATH = '/vendas/itens'
 
 type SaleLine = SaleObject & { readonly line: SaleObject['items'][number] }
 
-/** A line for each item of the filtered sales, of a filtered product its own lines (PANEL-565). */
+/** A line for each item of the filtered sales, of a filtered product its own lines. */
 const itemsFile = listFile<SaleLine>({
   path: ITEMS_PATH,
   section: 'sales',

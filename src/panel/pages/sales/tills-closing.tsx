@@ -83,7 +83,7 @@ const Days = ({ day, today }: { readonly day: string; readonly today: string }) 
   )
 }
 
-/** What acquirers keep of the day's money (PANEL-382). */
+/** What acquirers keep of the day's money. */
 async function AcquirersOfDay({ visit, day }: { readonly visit: PageContext; readonly day: string }) {
   const { reader, timezone } = visit.readModel
   const [from, to] = [startOfDay(day, timezone), startOfDay(addDays(day, 1), timezone)]

@@ -21,7 +21,7 @@ interface Till {
   readonly refused: number
 }
 
-/** Tills with last contact, version, today's sales by payment type, and refused sales (PANEL-166). */
+/** Tills with last contact, version, today's sales by payment type, and refused sales. */
 export async function TillsToday({ visit: { context, primary, readModel } }: { readonly visit: PageContext }) {
   const { reader, companyId, timezone, today } = readModel
   const [contacts, day, refused] = await Promise.all([

@@ -40,7 +40,7 @@ interface AcquirersProps {
   readonly seesCosts: boolean
 }
 
-/** Takings and margin after returns and the acquirers' rates (PANEL-381); nothing without an acquirer. */
+/** Takings and margin after returns and the acquirers' rates; nothing without an acquirer. */
 export const AfterAcquirers = ({ period, sums, kept, seesCosts }: AcquirersProps) => {
   const { fees, commission, coming } = kept
   if (fees.count === 0 && coming.length === 0 && commission.cents === 0n) return null

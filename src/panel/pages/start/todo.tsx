@@ -51,7 +51,7 @@ const overdue = ({ overdue: { count, amount } }: OpenSide, verb: 'pagar' | 'rece
   return task(count, [`conta vencida ${more}`, `contas vencidas ${more}`], { to, tone: 'warn' })
 }
 
-/** Pending work, most urgent first, each with its count and link (PANEL-124). */
+/** Pending work, most urgent first, each with its count and link. */
 export const Todo = (props: TodoProps) => {
   const { refused, cash, alarmed, differing, failing, unpayable, timezone, receivables, payables, stock } = props
   const tasks: Task[] = [
@@ -146,7 +146,7 @@ export const StockTodo = ({ stock: { out, low, items } }: { readonly stock: LowS
   </Card>
 )
 
-/** For a company without sales (PANEL-125). */
+/** For a company without sales. */
 export const FirstStepsOf = ({ steps }: { readonly steps: FirstSteps }) =>
   steps.has_sale ? null : (
     <Steps

@@ -148,7 +148,7 @@ describe('record offline sale', () => {
     expect(shown.items[0]).to.include(codes)
   })
 
-  it('keeps card and Pix data of the payments [UP-35]', async () => {
+  it('keeps card and Pix data of the payments', async () => {
     const scenario = await given(...shop, paymentTypeCreated({ id: 9, name: 'Pix', kind: 'pix' }))
     const card = {
       ...{ brand: 'visa', nsu: '004711', authorization: 'R07242', installments: 1 },

@@ -139,7 +139,7 @@ describe('refused offline sales', () => {
     ['card', { card: { brand: 'visa' } }],
     ['end_to_end_id', { end_to_end_id: 'E1' }],
   ] as const)
-    it(`refuses ${field} of a payment in cash [UP-35]`, async () => {
+    it(`refuses ${field} of a payment in cash`, async () => {
       const scenario = await given(...shop)
       const payments = paidBy(CASH).payments.map((payment) => ({ ...payment, ...details }))
       const { decision } = await scenario.when(recordOfflineSale, input({ payments }), 'pdv')
