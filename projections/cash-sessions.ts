@@ -128,6 +128,10 @@ export const cashMovementById = (offlineId: string) => byPk(cashMovements, offli
 export const userOf = (actor: string | null): number | null =>
   actor?.startsWith('user/') ? Number(actor.slice('user/'.length)) : null
 
+/** Who moved the drawer at the till, whoever has recorded it. */
+export const tillActorOf = ({ actor, data: { settles } }: Pick<MovementEvent, 'actor' | 'data'>): string | null =>
+  settles ? `user/${settles.owner_id}` : actor
+
 type MovementEvent = EventOf<'CashSessionOpened'> | EventOf<'CashMoved'> | EventOf<'CashSessionClosed'>
 
 /**
@@ -136,7 +140,7 @@ type MovementEvent = EventOf<'CashSessionOpened'> | EventOf<'CashMoved'> | Event
  */
 function sessionBefore(rows: Changes, event: MovementEvent): Readonly<CashSessionRow> {
   const known = rows.get(cashSessionById(event.data.id))
-  const owner = userOf(event.actor)
+  const owner = userOf(tillActorOf(event))
   if (known && (event.type !== 'CashSessionOpened' || known.owner === owner)) return known
   const { id, session_id } = event.data
   const { recorded_at } = event
@@ -180,7 +184,7 @@ const moving = <E extends MovementEvent>(
   apply(rows: Changes, event: E) {
     const { company_id } = companyRef(rows)
     const { id, session_id, offline_id, at, reason, warnings } = event.data
-    const { actor, recorded_at: updated_at } = event
+    const { recorded_at: updated_at } = event
     if (rows.wants(cashSessionById(id))) {
       const before = sessionBefore(rows, event)
       const doc = { ...before.doc, ...change(event, before), updated_at }
@@ -196,7 +200,7 @@ const moving = <E extends MovementEvent>(
       session_id,
       cash_session_id: id,
       at,
-      actor,
+      actor: tillActorOf(event),
       warnings,
       ...stamp(event),
       doc: movement,
@@ -222,7 +226,7 @@ function closingOf(event: MovementEvent, doc: CashSessionState) {
 export const cashSessionsProjection = projection('cash_sessions', [cashSessions, cashMovements], {
   CashSessionOpened: moving<EventOf<'CashSessionOpened'>>(
     ({ amount }) => ({ kind: 'opened', amount }),
-    ({ data, actor }) => ({ opened_at: data.at, opened_by: userOf(actor), opening: data.amount }),
+    (event) => ({ opened_at: event.data.at, opened_by: userOf(tillActorOf(event)), opening: event.data.amount }),
   ),
   CashMoved: moving<EventOf<'CashMoved'>>(
     ({ kind, amount, receivable_id }) => ({ kind, amount, receivable_id }),
@@ -230,7 +234,7 @@ export const cashSessionsProjection = projection('cash_sessions', [cashSessions,
   ),
   CashSessionClosed: moving<EventOf<'CashSessionClosed'>>(
     ({ counted }) => ({ kind: 'closed', amount: null, counted }),
-    ({ data, actor }) => ({ closed_at: data.at, closed_by: userOf(actor), counted: data.counted }),
+    (event) => ({ closed_at: event.data.at, closed_by: userOf(tillActorOf(event)), counted: event.data.counted }),
   ),
   ReceivablePaymentReversed: {
     refs: ({ data: { from_drawer: drawer } }) => (drawer ? [cashSessionById(drawer.id)] : []),

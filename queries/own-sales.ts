@@ -93,6 +93,7 @@ export const OWN_ROWS = {
   cash_sessions: isOwnSession,
   cash_movements: isOfShown('cash_sessions', isOwnSession, 'shown.id = t.cash_session_id'),
   cash_drawers: ({ user }) => `t.user_id = ${user}`,
+  refused_movements: ({ user }) => `t.user_id = ${user}`,
   offline_sales: isOfOwn('t.sale_id'),
   acquirer_payments: isOfOwn('t.sale_id'),
   fiscal_documents: isOfOwn('t.sale_id'),

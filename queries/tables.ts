@@ -145,6 +145,7 @@ export const RULES = {
   quotas: OPEN,
   receivable_payments: { own: OWN_ROWS.receivable_payments },
   receivables: { own: OWN_ROWS.receivables, persons: masked(receivables, 'receivable') },
+  refused_movements: { own: OWN_ROWS.refused_movements },
   refused_sales: { own: OWN_ROWS.refused_sales, persons: REFUSED_SALES },
   returns: { own: OWN_ROWS.returns },
   row_pasts: OPEN,

@@ -1,12 +1,12 @@
 import { IMPOSSIBLE_AT_TILL, isImpossibleAtTill } from '#domain/instant.ts'
 import { fromCents, MAX_CENTS, toBigCents, toCents } from '#domain/money.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
-import { event } from '#events/catalogue.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, type Decision, type DecisionContext, isRefusal, type Permit } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { cashDrawerOf, sessionsOf } from '#projections/cash-drawers.ts'
+import { cashDrawerOf, type RefusedMovementRow, refusedMovementById, sessionsOf } from '#projections/cash-drawers.ts'
 import {
   type CashMovement,
   type CashMovementRow,
@@ -32,6 +32,7 @@ const needs = ({ offline_id, session_id, counted, receivable_id, userId }: CashM
   ...(userId === undefined ? [] : [userById(userId), cashDrawerOf(userId)]),
   ...(receivable_id === null ? [] : [receivableById(receivable_id)]),
   cashMovementById(offline_id),
+  refusedMovementById(offline_id),
   cashSessionByName(session_id),
   ...typeIdsOf(counted).map(paymentTypeById),
 ]
@@ -41,14 +42,13 @@ const typeIdsOf = (counted: CashMovementUpload['counted']): number[] =>
 
 /**
  * Records what a till did with its drawer. It is a fact: a movement of a session that is not open yet, or closed
- * already, is recorded too. A repeated upload records nothing.
+ * already, is recorded too. One of another user's drawer is kept for a person. A repeated upload records nothing.
  */
 export const recordCashMovement = command<CashMovementUpload>({
   needs,
   needsMore: (rows, { kind, userId }) =>
     kind === 'opened' && userId !== undefined ? cancellationRefs(rows, userId) : [],
-  decide: (rows, upload, context) =>
-    decideMovement(rows, upload, context, (known, movement) => move(rows, upload, known, movement, context.permit)),
+  decide: decideMovement,
 })
 
 /** Closes a session, and records what its sales had brought by then. */
@@ -56,21 +56,14 @@ export const closeCashSession = command<CashMovementUpload>({
   needs,
   needsMore: (rows, { userId }) => (userId === undefined ? [] : cancellationRefs(rows, userId)),
   lookup: (rows, upload) => takingsLookup(upload.session_id, movedBy(rows, upload)),
-  decide: (rows, upload, context) =>
-    decideMovement(rows, upload, context, (known, { id, content, warnings }) => {
-      if (known?.closed_at) return refuse('session_closed')
-      const [found] = context.found as readonly [{ readonly takings: CashTakings }]
-      const { at, reason, counted } = content
-      const { session_id, offline_id } = upload
-      const { takings } = found
-      const movement = { id, session_id, offline_id, at, reason, warnings }
-      const moved = movedBy(rows, upload).map(cancellationMoved)
-      return { events: [event('CashSessionClosed', { ...movement, counted, takings }), ...moved], warnings }
-    }),
+  decide: decideMovement,
 })
 
-/** Cancelled sales whose money another session gave back, as an opening or closing tells. */
-function movedBy(rows: Rows, { kind, session_id, at, userId }: CashMovementUpload) {
+/** Cancelled sales whose money another session gave back, as an opening or closing of a user's drawer tells. */
+export function movedBy(
+  rows: Rows,
+  { kind, session_id, at, userId }: Pick<CashMovementUpload, 'kind' | 'session_id' | 'at' | 'userId'>,
+) {
   if (userId === undefined) return []
   const [closed, known] = [rows.get(cashSessionByName(session_id))?.closed_at ?? null, sessionsOf(rows, userId)]
   const opened_at = known.find((each) => each.session_id === session_id)?.opened_at ?? null
@@ -81,94 +74,121 @@ function movedBy(rows: Rows, { kind, session_id, at, userId }: CashMovementUploa
   })
 }
 
-/** A movement that is not recorded yet, ready to be. */
-interface NewMovement {
-  readonly id: number
-  readonly content: CashMovement
-  readonly warnings: Warnings
-}
-
-interface Recorded {
-  readonly events: readonly NewEvent[]
-  readonly warnings: Warnings
-}
-
-type Recording = (known: Readonly<CashSessionRow> | null, movement: NewMovement) => Recorded | Refusal
-
-/** A repeated upload, an upload with invalid content, or a new movement, which `record` turns into events. */
-function decideMovement(
-  rows: Rows,
-  upload: CashMovementUpload,
-  { now, nextId }: Pick<DecisionContext, 'now' | 'nextId'>,
-  record: Recording,
-): Decision {
-  if (isImpossibleAtTill(upload.at, now)) return invalid('at', IMPOSSIBLE_AT_TILL)
+/** A repeated upload, an upload with invalid content, one of another user's drawer, or a new movement. */
+function decideMovement(rows: Rows, upload: CashMovementUpload, context: DecisionContext): Decision {
+  if (isImpossibleAtTill(upload.at, context.now)) return invalid('at', IMPOSSIBLE_AT_TILL)
   const counted = countedOf(rows, upload)
   if (counted !== null && isRefusal(counted)) return counted
-  const { session_id, kind, amount, at, reason, receivable_id } = upload
+  const { session_id, kind, amount, at, reason, receivable_id, userId } = upload
   const content: CashMovement = { session_id, kind, amount, at, reason, receivable_id, counted }
+  const refused = rows.get(refusedMovementById(upload.offline_id))
+  if (refused) return decideRefusedAgain(refused, content)
   const repeated = rows.get(cashMovementById(upload.offline_id))
   if (repeated) return decideRepeated(repeated, content)
   const known = rows.get(cashSessionByName(session_id))
-  if (known && isOfOtherUser(known, upload)) return invalid('session_id', 'é a gaveta de outro usuário')
-  const isLate = known?.closed_at !== undefined && known.closed_at !== null && kind !== 'closed'
-  const warnings: Warnings = [
-    ...(isLate ? (['session_closed'] as const) : []),
-    ...(isFarAhead(at, now) ? (['at_in_future'] as const) : []),
-    ...(isOld(rows, upload, now) ? (['at_old'] as const) : []),
-  ]
-  const id = known?.id ?? nextId('cash_session')
-  const recorded = record(known, { id, content, warnings })
-  if (isRefusal(recorded)) return recorded
-  return accept('created', `cash_session/${id}`, recorded.events, [], { warnings: recorded.warnings })
+  if (known && userId !== undefined && isOfOtherUser(known, kind, userId))
+    return keepRefused(rows, known.id, { ...content, offline_id: upload.offline_id, user_id: userId })
+  return recordMovement(rows, upload, content, context)
 }
 
 /**
  * Whether a movement is of another user's drawer. Before its opening a session is of who moved it first; who opens it has
  * it from then on.
  */
-const isOfOtherUser = ({ owner, opened_at }: Readonly<CashSessionRow>, { kind, userId }: CashMovementUpload): boolean =>
-  owner !== null && userId !== undefined && owner !== userId && (kind !== 'opened' || opened_at !== null)
+const isOfOtherUser = (
+  { owner, opened_at }: Readonly<CashSessionRow>,
+  kind: CashMovement['kind'],
+  userId: number,
+): boolean => owner !== null && owner !== userId && (kind !== 'opened' || opened_at !== null)
 
-const isOld = (rows: Rows, { at, userId, isHistory }: CashMovementUpload, now: string): boolean =>
-  !isHistory &&
-  findOlder(at, now, [userId === undefined ? undefined : rows.get(userById(userId))?.doc.created_at]) !== null
+/** Movements of a user that may wait for a person. */
+const MAX_REFUSED = 200
+
+/** Keeps a movement of another user's drawer for a person (CASH-1000). */
+function keepRefused(rows: Rows, id: number, sent: Omit<DataOf<'CashMovementRefused'>, 'id'>): Decision {
+  if ((rows.get(cashDrawerOf(sent.user_id))?.refused ?? 0) >= MAX_REFUSED)
+    return invalid('offline_id', 'há movimentos recusados demais deste usuário: resolva-os no painel')
+  const refused = event('CashMovementRefused', { ...sent, id })
+  return accept('created', refused.subject, [refused], [], { warnings: [], isRefused: true })
+}
+
+const conflictWith = (id: number): Refusal => refuse('duplicate_resource', { field: 'offline_id', conflicting_id: id })
+
+/** The answer to an upload that was refused before: what became of it. */
+function decideRefusedAgain({ sent, state, note }: Readonly<RefusedMovementRow>, content: CashMovement): Decision {
+  if (!isSame(sent, content)) return conflictWith(sent.id)
+  const became = { recorded: {}, refused: { isRefused: true }, resolved: { resolution: { note } } }[state]
+  return accept('unchanged', `cash_session/${sent.id}`, [], [], { warnings: [], ...became })
+}
 
 function decideRepeated(
   { cash_session_id, doc, warnings }: Readonly<CashMovementRow>,
   content: CashMovement,
 ): Decision {
-  if (JSON.stringify(identityOf(doc)) !== JSON.stringify(identityOf(content)))
-    return refuse('duplicate_resource', { field: 'offline_id', conflicting_id: cash_session_id })
+  if (!isSame(doc, content)) return conflictWith(cash_session_id)
   return accept('unchanged', `cash_session/${cash_session_id}`, [], [], { warnings })
 }
+
+const isSame = (a: CashMovement, b: CashMovement): boolean =>
+  JSON.stringify(identityOf(a)) === JSON.stringify(identityOf(b))
 
 const identityOf = ({ session_id, kind, amount, at, reason, receivable_id, counted }: CashMovement) => [
   ...[session_id, kind, amount, Date.parse(at), reason, receivable_id],
   counted?.map(({ payment_type_id, amount }) => [payment_type_id, amount]),
 ]
 
-function move(
+/** What is told about a movement beside its content. `userId`: whose drawer it is. */
+type Told = Pick<CashMovementUpload, 'offline_id' | 'userId' | 'isHistory'> & Pick<DataOf<'CashMoved'>, 'settles'>
+
+/** Records a movement that is not recorded yet. */
+export function recordMovement(rows: Rows, told: Told, content: CashMovement, context: DecisionContext): Decision {
+  const { session_id, kind, at, reason } = content
+  const { now } = context
+  const known = rows.get(cashSessionByName(session_id))
+  const isLate = known?.closed_at !== undefined && known.closed_at !== null && kind !== 'closed'
+  const warnings: Warnings = [
+    ...(isLate ? (['session_closed'] as const) : []),
+    ...(isFarAhead(at, now) ? (['at_in_future'] as const) : []),
+    ...(isOld(rows, told, at, now) ? (['at_old'] as const) : []),
+  ]
+  const id = known?.id ?? context.nextId('cash_session')
+  const { offline_id, userId, settles } = told
+  const movement = { id, session_id, offline_id, at, reason, warnings, ...(settles && { settles }) }
+  const events = eventsOf(rows, content, { known, movement, userId, context })
+  return isRefusal(events) ? events : accept('created', `cash_session/${id}`, events, [], { warnings })
+}
+
+const isOld = (rows: Rows, { userId, isHistory }: Told, at: string, now: string): boolean =>
+  !isHistory &&
+  findOlder(at, now, [userId === undefined ? undefined : rows.get(userById(userId))?.doc.created_at]) !== null
+
+interface Recording {
+  readonly known: Readonly<CashSessionRow> | null
+  readonly movement: Omit<DataOf<'CashSessionOpened'>, 'amount'>
+  readonly userId: number | undefined
+  readonly context: DecisionContext
+}
+
+function eventsOf(
   rows: Rows,
-  upload: CashMovementUpload,
-  known: Readonly<CashSessionRow> | null,
-  { id, content: { kind, amount, at, reason, receivable_id }, warnings }: NewMovement,
-  permit: Permit,
-): Recorded | Refusal {
-  if (kind === 'closed' || amount === null) throw new Error('cash: closeCashSession records closings')
-  const { session_id, offline_id } = upload
-  const movement = { id, session_id, offline_id, at, reason, warnings, amount }
-  if (kind === 'opened') {
-    if (known?.opened_at) return refuse('session_open')
-    const moved = movedBy(rows, upload).map(cancellationMoved)
-    return { events: [event('CashSessionOpened', movement), ...moved], warnings }
+  { session_id, kind, amount, at, receivable_id, counted }: CashMovement,
+  { known, movement, userId, context }: Recording,
+): readonly NewEvent[] | Refusal {
+  const moved = () => movedBy(rows, { kind, session_id, at, userId }).map(cancellationMoved)
+  if (kind === 'closed' || amount === null) {
+    if (known?.closed_at) return refuse('session_closed')
+    const [{ takings }] = context.found as readonly [{ readonly takings: CashTakings }]
+    return [event('CashSessionClosed', { ...movement, counted, takings }), ...moved()]
   }
+  if (kind === 'opened')
+    return known?.opened_at ? refuse('session_open') : [event('CashSessionOpened', { ...movement, amount }), ...moved()]
   if (toCents(known?.doc[kind] ?? '0.00') + toCents(amount) > MAX_CENTS)
     return invalid('amount', 'a soma é grande demais')
-  const moved = event('CashMoved', { ...movement, kind, receivable_id })
-  if (receivable_id === null) return { events: [moved], warnings }
-  const paid = receive(rows, receivable_id, { cents: toCents(amount), at, cash_session_id: session_id }, permit)
-  return isRefusal(paid) ? paid : { events: [moved, ...paid], warnings }
+  const paid =
+    receivable_id === null
+      ? []
+      : receive(rows, receivable_id, { cents: toCents(amount), at, cash_session_id: session_id }, context.permit)
+  return isRefusal(paid) ? paid : [event('CashMoved', { ...movement, amount, kind, receivable_id }), ...paid]
 }
 
 /**

@@ -99,8 +99,9 @@ export function createDrawer({ session, queue, world: { now, newId }, say }: Opt
         const movements = queue.first(PORTION)
         const answer = await session.call({ method: 'POST', path: '/sync/cash', body: { movements } })
         for (const { offline_id, status, message } of answer.results) {
-          counts[status === 'error' ? 'movements_refused' : 'movements'] += 1
-          if (status === 'error') say(`${offline_id} was refused: ${message}`)
+          const isRefused = status === 'error' || status === 'refused'
+          counts[isRefused ? 'movements_refused' : 'movements'] += 1
+          if (isRefused) say(`${offline_id} was refused: ${message}`)
         }
         await queue.remove(new Set(movements.map((movement) => movement.offline_id)))
         say(answer.message)

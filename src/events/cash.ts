@@ -16,10 +16,15 @@ const movement = {
   at: instant,
   reason: text.nullable(),
   warnings: z.array(z.enum(CASH_WARNINGS)),
+  /** Of a refused upload that a person recorded: who uploaded it, and whose drawer it is. */
+  settles: z.strictObject({ user_id: id, owner_id: id }).optional(),
 }
 
 /** Money by payment type; null stands for the drawer, to which all payment types in cash belong. */
 const paymentTypeId = id.nullable()
+
+/** What the till counted; null if it did not count. */
+const counted = z.array(z.strictObject({ payment_type_id: paymentTypeId, amount: money })).nullable()
 
 /** Movements may arrive in any order: each of these events may be the first of its session. */
 export const cashEvents = {
@@ -35,8 +40,7 @@ export const cashEvents = {
   }),
   CashSessionClosed: eventType('cash_session', {
     ...movement,
-    /** What the till counted; null if it did not count. */
-    counted: z.array(z.strictObject({ payment_type_id: paymentTypeId, amount: money })).nullable(),
+    counted,
     /** What sales and returns had brought when the closing was recorded; later ones are not in it. */
     takings: z.strictObject({
       /** Payment type in cash that stands for the drawer. */
@@ -53,4 +57,17 @@ export const cashEvents = {
       ),
     }),
   }),
+  /** Uploaded by a user whose drawer it is not. A person records it in a session, or resolves it otherwise. */
+  CashMovementRefused: eventType('cash_session', {
+    session_id: text,
+    offline_id: text,
+    user_id: id,
+    kind: z.enum(CASH_MOVEMENT_KINDS),
+    amount: money.nullable(),
+    at: instant,
+    reason: text.nullable(),
+    receivable_id: id.nullable(),
+    counted,
+  }),
+  RefusedCashMovementResolved: eventType('cash_session', { offline_id: text, user_id: id, note: text }),
 } as const

@@ -4,6 +4,7 @@ import { recordAuditPages } from './pages/audit/records.tsx'
 import { timelinePages } from './pages/audit/timeline.tsx'
 import { verifyForm } from './pages/audit/verification.tsx'
 import { brandForms } from './pages/brand.tsx'
+import { refusedMovementPages } from './pages/cash/refused-movements.tsx'
 import { cashSessionPages } from './pages/cash/sessions.tsx'
 import { categoryPages } from './pages/catalog/categories.tsx'
 import { inventoryPages } from './pages/catalog/inventories.tsx'
@@ -75,6 +76,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   tillsClosingPage,
   ...cashSessionPages,
   ...refusedReturnPages,
+  ...refusedMovementPages,
   ...refusedSalePages,
   ...recordRefusedPages,
   ...peoplePages,

@@ -137,7 +137,7 @@ export const CashMovementResult = z
   .object({
     offline_id: z.string().nullable(),
     session_id: z.string().nullable(),
-    status: z.enum(['created', 'duplicate', 'error']),
+    status: z.enum(['created', 'duplicate', 'refused', 'resolved', 'error']),
     warnings: z
       .array(z.object({ code: z.enum(CASH_WARNINGS), message: z.string() }).meta({ id: 'CashWarning' }))
       .optional(),

@@ -51,18 +51,37 @@ const readMovement =
 interface MovementResult {
   readonly offline_id: string | null
   readonly session_id: string | null
-  readonly status: 'created' | 'duplicate' | 'error'
+  readonly status: 'created' | 'duplicate' | 'refused' | 'resolved' | 'error'
   readonly warnings?: readonly object[]
   readonly code?: string
   readonly message?: string
   readonly errors?: Readonly<Record<string, readonly string[]>>
 }
 
+interface Remarks {
+  readonly warnings: CashMovementRow['warnings']
+  /** Kept for a person. */
+  readonly isRefused?: true
+  /** By a person, without recording it. */
+  readonly resolution?: { readonly note: string }
+}
+
 function resultOf(movement: unknown, result: ElementResult): MovementResult {
   const sent = movement as { offline_id?: unknown; session_id?: unknown } | null
   const ids = { offline_id: sentId(sent?.offline_id), session_id: sentId(sent?.session_id) }
   if (isNotRecorded(result)) return { ...ids, status: 'error', code: result.refused, ...refusalText(result) }
-  const { warnings } = result.remarks as { warnings: CashMovementRow['warnings'] }
+  const { warnings, isRefused, resolution } = result.remarks as Remarks
+  if (isRefused)
+    return {
+      ...{ ...ids, status: 'refused', code: 'session_of_other' },
+      message: 'A sessão é a gaveta de outro usuário: uma pessoa resolve o movimento no painel.',
+    }
+  if (resolution)
+    return {
+      ...ids,
+      status: 'resolved',
+      message: `Uma pessoa resolveu este movimento sem registrá-lo. ${resolution.note}`,
+    }
   const status = result.outcome === 'created' ? 'created' : 'duplicate'
   return { ...ids, status, ...(warnings.length > 0 && { warnings: warnings.map(shownWarning) }) }
 }
@@ -96,9 +115,12 @@ function refusalText(refusal: NotRecorded): Pick<MovementResult, 'message' | 'er
 function messageOf(results: readonly MovementResult[]): string {
   const count = (status: MovementResult['status']) => results.filter((each) => each.status === status).length
   const [created, duplicate, error] = [count('created'), count('duplicate'), count('error')]
+  const [refused, resolved] = [count('refused'), count('resolved')]
   const total = results.length
   const parts = [`${created} registrado${created === 1 ? '' : 's'}`]
   if (duplicate > 0) parts.push(`${duplicate} já enviado${duplicate === 1 ? '' : 's'} antes`)
+  if (refused > 0) parts.push(`${refused} recusado${refused === 1 ? '' : 's'}`)
+  if (resolved > 0) parts.push(`${resolved} resolvido${resolved === 1 ? '' : 's'} no painel`)
   parts.push(`${error} com erro`)
   const processed = `${total} ${total === 1 ? 'movimento processado' : 'movimentos processados'}`
   return `${processed}: ${parts.join(', ')}.`

@@ -26,7 +26,7 @@ const PAYABLES = /^\/contas-a-pagar(\.csv|\/|$)|^\/fornecedores\/:id\/liquidar$/
 const NOT_OF_CLERKS = /\.csv$|\/importar(\/|$)|^\/loja\/pedidos\/:id\/cancelar$/
 
 /** Of all sales: returns and drawers. */
-const OF_ALL_SALES = /^\/devolucoes(\/|$)|^\/caixas\/(sessoes|devolucoes-recusadas)(\/|$)/
+const OF_ALL_SALES = /^\/devolucoes(\/|$)|^\/caixas\/(sessoes|(devolucoes|movimentos)-recusad[ao]s)(\/|$)/
 
 /** Pages of the sale, or the refused sale, of another user. */
 const OF_OTHERS = /^\/vendas\/:id(\/|$)|^\/caixas\/recusadas\/:id(\/|$)/

@@ -259,6 +259,11 @@ export const EVERY_EVENT = ledgerOf(
       sale_offline_id: null,
       note: 'Conferida',
     }),
+    event('CashMovementRefused', {
+      ...{ id: 1, session_id: 'caixa1-1', user_id: 1, kind: 'out', amount: '5.00', at: '2026-03-10T12:00:00.000Z' },
+      ...{ offline_id: 'g-refused', reason: 'Sangria', receivable_id: null, counted: null },
+    }),
+    event('RefusedCashMovementResolved', { id: 1, offline_id: 'g-refused', user_id: 1, note: 'Conferido' }),
     event('ReturnReversed', {
       id: 1,
       sale_id: 10,

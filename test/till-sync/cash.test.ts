@@ -7,7 +7,8 @@ import { fullReader } from '#queries/reader.ts'
 import { expectProblem } from '../support/answers.ts'
 import { FOREIGN_IDS, type Json, type TestCompany } from '../support/api.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
-import { openTill, type TestTill } from '../support/till.ts'
+import { panelUser, textIn } from '../support/panel.ts'
+import { createTestUser, openTill, type TestTill } from '../support/till.ts'
 import { OWN_DATABASE, useApi } from '../support/use-api.ts'
 
 describe('POST /api/sync/cash', () => {
@@ -291,6 +292,32 @@ describe('POST /api/sync/cash', () => {
     expect(await session()).to.include({ expected: '29999999999.97', difference: '-19999999999.98' })
     const [refused] = (await send([movement('in')])).results
     expect(refused).to.deep.include({ code: 'validation_failed', errors: { amount: ['a soma é grande demais'] } })
+  })
+
+  it('keeps movements of another drawer until a person decides [CASH-1000] [CASH-1001]', async () => {
+    const clerk = await openTill(api.url, company, await createTestUser(company, 'clerk'))
+    await send([movement('opened')])
+    const [out, closed, loss] = [movement('out', { amount: 4 }), movement('closed'), movement('out')]
+    const [kept] = (await send([out, closed, loss], clerk)).results
+    expect(kept).to.include({ status: 'refused', code: 'session_of_other' })
+    expect(await session()).to.include({ expected: '10.00', status: 'open' })
+    const user = await panelUser(api, company)
+    const tills = (await user.get('/painel/caixas')).html
+    const paths = [...tills.matchAll(/href="(\/painel\/caixas\/movimentos-recusados\/\d+)"/g)].map(([, path]) => path)
+    const [outPath = '', closedPath = '', lossPath = ''] = paths
+    expect(textIn((await user.get(outPath)).html))
+      .to.include(`Gaveta de ${till.user.name}`)
+      .and.include('R$ 4,00')
+    expect((await user.submit(`${outPath}/registrar`, { session_id: 's1' })).status).to.equal(303)
+    expect((await user.submit(`${closedPath}/registrar`, { session_id: 's7' })).status).to.equal(422)
+    expect((await user.submit(`${closedPath}/registrar`, { session_id: 's1' })).status).to.equal(303)
+    expect((await user.submit(`${lossPath}/resolver`, { note: 'Não houve' })).status).to.equal(303)
+    expect(await session()).to.include({ expected: '6.00', status: 'closed', closed_by_user_id: till.user.id })
+    const again = await send([out, closed, loss], clerk)
+    expect(again.results.map(({ status }: Json) => status)).to.deep.equal(['duplicate', 'duplicate', 'resolved'])
+    expect((await user.get('/painel/caixas')).html).not.to.include('Movimentos recusados')
+    const seller = await panelUser(api, company, 'clerk')
+    for (const path of [outPath, `${outPath}/registrar`]) expect((await seller.get(path)).status).to.equal(403)
   })
 
   it('announces a closing as GET shows it, by name', async () => {

@@ -77,6 +77,8 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   CashSessionOpened: 'Caixa aberto',
   CashMoved: 'Dinheiro movimentado no caixa',
   CashSessionClosed: 'Caixa fechado',
+  CashMovementRefused: 'Movimento do caixa recusado',
+  RefusedCashMovementResolved: 'Movimento recusado resolvido',
   ReceivableCreated: 'Conta a receber criada',
   ReceivableUpdated: 'Conta a receber alterada',
   ReceivableDeleted: 'Conta a receber excluída',

@@ -39,6 +39,8 @@ export const FLASHES = {
   registrada: 'Venda do caixa registrada.',
   'devolucao-registrada': 'Devolução do caixa registrada.',
   'devolucao-resolvida': 'Devolução recusada marcada como resolvida.',
+  'movimento-registrado': 'Movimento do caixa registrado.',
+  'movimento-resolvido': 'Movimento recusado marcado como resolvido.',
   'devolucao-desfeita': 'Devolução desfeita.',
   'ja-resolvida': 'Esta venda já estava resolvida.',
   'documento-fiscal': 'Documento fiscal registrado.',

@@ -126,6 +126,7 @@ const SENTENCES: Sentences = {
   CashSessionOpened: ({ session_id, amount }) => `Caixa ${session_id} aberto com ${formatMoney(amount)}`,
   CashMoved: ({ kind, amount, reason }, text) => because(`${text('kind', kind)}: ${formatMoney(amount)}`, reason),
   CashSessionClosed: ({ session_id, reason }) => because(`Caixa ${session_id} fechado`, reason),
+  RefusedCashMovementResolved: ({ note }) => because('Movimento recusado resolvido sem registro', note),
   ReceivableCreated: ({ amount, due_date }) =>
     `Conta de ${formatMoney(amount)} criada, vence em ${formatDay(due_date)}`,
   ReceivablePaymentReceived: (data, text) => paidAccount('Recebido', data, text),

@@ -67,6 +67,8 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     count: 'Inventário',
     loss: 'Perda',
     adjustment: 'Ajuste',
+    opened: 'Abertura',
+    closed: 'Fechamento',
     in: 'Entrada na gaveta',
     out: 'Retirada da gaveta',
     received: 'Conta recebida',

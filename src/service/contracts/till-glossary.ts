@@ -102,9 +102,10 @@ export const TILL_GLOSSARY: Readonly<Record<string, string>> = {
   receivable_id: 'Conta a receber que foi paga, pelo id da API v1; só em `received`.',
   counted: 'O que foi contado no fechamento: `cash` é o dinheiro da gaveta, as outras formas pelo seu id; opcional.',
   'CashResult.offline_id': 'O `offline_id` enviado.',
-  'CashResult.status': '`created`: registrado; `duplicate`: registrado antes; `error`: recusado.',
+  'CashResult.status':
+    '`created`: registrado; `duplicate`: registrado antes; `refused`: guardado para uma pessoa decidir; `resolved`: resolvido por uma pessoa sem registro; `error`: inválido.',
   'CashResult.code':
-    'Por que foi recusado: `validation_failed`, `duplicate_resource`, `session_open` ou `session_closed`.',
+    'Por que foi recusado: `session_of_other`, `validation_failed`, `permission_required`, `duplicate_resource`, `session_open` ou `session_closed`.',
   'CashResult.errors': 'Mensagens por campo do movimento recusado.',
   'CashResult.warnings': 'O que o movimento registrado tem de incomum; ausente se nada.',
   'CashWarning.code': 'Tipo do aviso.',

@@ -1,7 +1,7 @@
 import { resolveRefusedSale } from '#refused-sales/refused-sales.ts'
 import type { TestPanel } from '../../support/browser.ts'
 import { type Counter, openCounter, upload } from '../../support/offline-sales.ts'
-import { openTill } from '../../support/till.ts'
+import { createTestUser, openTill } from '../../support/till.ts'
 import type { Samples } from './sample.ts'
 
 let made = 0
@@ -72,6 +72,23 @@ async function refusedReturnOf(panel: TestPanel): Promise<string> {
     [panel.company.id],
   )
   return `/caixas/devolucoes-recusadas/${rows[0]?.id}`
+}
+
+/** Movement of another user's drawer, which was refused. */
+async function refusedMovementOf(panel: TestPanel): Promise<string> {
+  const other = await openTill(panel.api.url, panel.company, await createTestUser(panel.company, 'owner'))
+  const till = await openTill(panel.api.url, panel.company, panel.clerk)
+  const session_id = `caixa-${++made}`
+  const movement = (kind: string) => ({
+    ...{ offline_id: `${session_id}-${kind}`, session_id, kind, amount: 100, at: new Date().toISOString() },
+  })
+  await other.post('/sync/cash', { movements: [movement('opened')] })
+  await till.post('/sync/cash', { movements: [{ ...movement('out'), reason: 'Sangria' }] })
+  const { rows } = await panel.api.core.pool.query<{ revision: number }>(
+    'select max(revision) as revision from refused_movements where company_id = $1',
+    [panel.company.id],
+  )
+  return `/caixas/movimentos-recusados/${rows[0]?.revision}`
 }
 
 /** Return of a part of a sale to a customer. */
@@ -150,6 +167,7 @@ export const saleSamples: Samples = {
     return '/caixas/recusadas/resolvidas'
   },
   '/caixas/devolucoes-recusadas/:id': refusedReturnOf,
+  '/caixas/movimentos-recusados/:revision': refusedMovementOf,
   '/caixas/recusadas/:id': async (panel) => `/caixas/recusadas/${await refusedSaleOf(panel)}`,
   '/caixas/recusadas/:id/registrar': async (panel) => `/caixas/recusadas/${await refusedSaleOf(panel)}/registrar`,
   '/caixas/recusadas/:id/corrigir': async (panel) => `/caixas/recusadas/${await refusedSaleOf(panel)}/corrigir`,

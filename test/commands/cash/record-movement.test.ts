@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { CashMovementInput, type CashMovementUpload } from '#commands/cash/movement-input.ts'
 import { closeCashSession, recordCashMovement } from '#commands/cash/record-movement.ts'
+import { recordRefusedMovement, resolveRefusedMovement } from '#commands/cash/refused-movements.ts'
 import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import type { Permission } from '#domain/permissions.ts'
@@ -223,15 +224,21 @@ describe('the drawer of a user', () => {
     const run = input.kind === 'closed' ? closeCashSession : recordCashMovement
     return scenario.when(run, input, 'pdv', `user/${userId}`, null, found)
   }
-  const refusal = { fields: { session_id: ['é a gaveta de outro usuário'] }, unknown_fields: [] }
+  const isKept = async (scenario: Scenario, userId: number, fields: object) =>
+    expect((await send(scenario, userId, fields)).decision)
+      .to.have.property('remarks')
+      .that.deep.equals({ warnings: [], isRefused: true })
+  const person = (scenario: Scenario, input: { offline_id: string; session_id: string }, permit: Permit = grantAll) =>
+    scenario.when(recordRefusedMovement, input, 'panel', 'user/9', null, [{ takings: TAKINGS }], permit)
 
   it('is moved and closed by nobody else [CASH-761]', async () => {
     const scenario = await at()
     await send(scenario, 1, { offline_id: 'o', kind: 'opened' })
     for (const kind of ['in', 'out', 'opened', 'closed']) {
       const amount = kind === 'closed' ? null : 5
-      ;(await send(scenario, 2, { offline_id: `x-${kind}`, kind, amount })).refuses('validation_failed', refusal)
+      await isKept(scenario, 2, { offline_id: `x-${kind}`, kind, amount })
     }
+    expect(await scenario.show(`cash_session/${FIRST_NEW_ID}`)).to.include({ expected: '100.00', status: 'open' })
     expect((await send(scenario, 1, { offline_id: 'c', kind: 'closed', amount: null })).decision).to.include({
       outcome: 'created',
     })
@@ -241,11 +248,76 @@ describe('the drawer of a user', () => {
     const scenario = await at()
     await send(scenario, 2, { offline_id: 'a', kind: 'out', amount: 90 })
     await send(scenario, 2, { offline_id: 'b', kind: 'closed', amount: null })
-    ;(await send(scenario, 1, { offline_id: 'c', kind: 'in', amount: 5 })).refuses('validation_failed', refusal)
+    await isKept(scenario, 1, { offline_id: 'c', kind: 'in', amount: 5 })
     await send(scenario, 1, { offline_id: 'o', kind: 'opened', amount: 10 })
     const shown = { expected: '10.00', status: 'open', opened_by_user_id: 1, changed_after_close: false }
     expect(await scenario.show(`cash_session/${FIRST_NEW_ID}`)).to.include(shown)
-    ;(await send(scenario, 2, { offline_id: 'd', kind: 'in', amount: 5 })).refuses('validation_failed', refusal)
+    await isKept(scenario, 2, { offline_id: 'd', kind: 'in', amount: 5 })
+  })
+
+  it('is told again what became of its refused movement, and keeps 200 of a user [CASH-1000]', async () => {
+    const scenario = await at()
+    await send(scenario, 1, { offline_id: 'o', kind: 'opened' })
+    const out = { offline_id: 'x', kind: 'out', amount: 5 }
+    await isKept(scenario, 2, out)
+    expect((await send(scenario, 2, out)).decision).to.deep.include({
+      ...{ outcome: 'unchanged', events: [], remarks: { warnings: [], isRefused: true } },
+    })
+    ;(await send(scenario, 2, { ...out, amount: 6 })).refuses('duplicate_resource', {
+      field: 'offline_id',
+      conflicting_id: FIRST_NEW_ID,
+    })
+    for (let n = 1; n < 200; n += 1) await isKept(scenario, 2, { ...out, offline_id: `x${n}` })
+    const full = ['há movimentos recusados demais deste usuário: resolva-os no painel']
+    const refusal = { fields: { offline_id: full }, unknown_fields: [] }
+    ;(await send(scenario, 2, { ...out, offline_id: 'y' })).refuses('validation_failed', refusal)
+    await isKept(scenario, 3, { ...out, offline_id: 'z' })
+    await scenario.when(resolveRefusedMovement, { offline_id: 'x', note: 'Conferido' }, 'panel', 'user/9')
+    await isKept(scenario, 2, { ...out, offline_id: 'y' })
+    expect((await send(scenario, 2, out)).decision).to.deep.include({
+      remarks: { warnings: [], resolution: { note: 'Conferido' } },
+    })
+    ;(await person(scenario, { offline_id: 'x', session_id: 's1' })).refuses('not_found')
+  })
+
+  it('gets a refused movement in the session that a person chooses [CASH-1001]', async () => {
+    const scenario = await at()
+    await send(scenario, 1, { offline_id: 'o', kind: 'opened' })
+    await send(scenario, 2, { offline_id: 'p', kind: 'opened', session_id: 's2' })
+    const out = { offline_id: 'x', kind: 'out', amount: 30 }
+    await isKept(scenario, 2, out)
+    const chosen = { offline_id: 'x', session_id: 's2' }
+    ;(await person(scenario, { ...chosen, session_id: 's9' })).refuses('validation_failed', {
+      fields: { session_id: ['não é uma sessão de caixa'] },
+      unknown_fields: [],
+    })
+    ;(await person(scenario, chosen, () => refuse('permission_required'))).refuses('permission_required')
+    const settles = { user_id: 2, owner_id: 2 }
+    const moved = { ...COMMON, id: FIRST_NEW_ID + 1, session_id: 's2', offline_id: 'x' }
+    ;(await person(scenario, chosen)).accepts('created', cashMoved({ ...moved, kind: 'out', amount: '30.00', settles }))
+    ;(await person(scenario, chosen)).accepts('unchanged')
+    const expected = await Promise.all(
+      [0, 1].map((n) => scenario.show(`cash_session/${FIRST_NEW_ID + n}`) as Promise<{ expected: string }>),
+    )
+    expect(expected.map((each) => each.expected)).to.deep.equal(['100.00', '70.00'])
+    expect((await send(scenario, 2, out)).decision).to.include({ outcome: 'unchanged' })
+  })
+
+  it('is opened and closed by a person as the till did it [CASH-1001]', async () => {
+    const scenario = await at()
+    await send(scenario, 1, { offline_id: 'o', kind: 'opened' })
+    await isKept(scenario, 2, { offline_id: 'x', kind: 'opened', amount: 40 })
+    await isKept(scenario, 2, { offline_id: 'y', kind: 'closed', amount: null, counted: { cash: 99 } })
+    ;(await person(scenario, { offline_id: 'x', session_id: 's1' })).refuses('session_open')
+    await person(scenario, { offline_id: 'x', session_id: 's3' })
+    expect(await scenario.show(`cash_session/${FIRST_NEW_ID + 1}`)).to.include({
+      opened_by_user_id: 2,
+      expected: '40.00',
+    })
+    await person(scenario, { offline_id: 'y', session_id: 's3' })
+    expect(await scenario.show(`cash_session/${FIRST_NEW_ID + 1}`)).to.include({ status: 'closed', counted: '99.00' })
+    const next = { offline_id: 'z', session_id: 's3', kind: 'in', amount: 5 }
+    expect((await send(scenario, 2, next)).decision).to.deep.include({ remarks: { warnings: ['session_closed'] } })
   })
 })
 

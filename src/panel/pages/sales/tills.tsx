@@ -9,6 +9,7 @@ import { namesOfActors } from '../../ui/history.tsx'
 import { List, type ListRequest, readListPage } from '../../ui/list.tsx'
 import { type Column, ListTable } from '../../ui/list-table.tsx'
 import { Card, ShortId } from '../../ui/parts.tsx'
+import { RefusedMovements } from '../cash/refused-movements.tsx'
 import { OpenCashSessions } from '../cash/sessions.tsx'
 import { RefusedReturns } from './refused-returns.tsx'
 import { refusedColumns } from './refused-sales.tsx'
@@ -36,6 +37,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
       {await TillsToday({ visit })}
       <OpenRefusedSales total={refused.total} sales={refused.sales} timezone={timezone} />
       {visit.reaches('GET', '/caixas/devolucoes-recusadas/1') && (await RefusedReturns({ visit }))}
+      {visit.reaches('GET', '/caixas/movimentos-recusados/1') && (await RefusedMovements({ visit }))}
       <h2>Vendas enviadas pelos caixas</h2>
       <List
         visit={visit}
