@@ -19,7 +19,7 @@ import {
   userPermissions,
 } from '#projections/users.ts'
 import type { RecordId } from './records.ts'
-import { CreateUserInput, permitOwner, takenEmail, termsFor } from './users.ts'
+import { CreateUserInput, type OtherCompany, otherCompaniesLookup, permitOwner, takenEmail, termsFor } from './users.ts'
 
 /** Validity of a link. */
 export const INVITATION_DAYS = 7
@@ -31,10 +31,9 @@ const HOUR_MS = 3_600_000
 /** Fields of an invitation. */
 export const InviteFields = CreateUserInput.omit({ password_hash: true })
 
-/** A link: the hash of its token, which only the caller knows, and the companies that the person has so far. */
+/** A link: the hash of its token, which only the caller knows. */
 interface LinkInput {
   readonly token_hash: Buffer
-  readonly companies?: readonly number[]
 }
 type InviteInput = z.infer<typeof InviteFields> & LinkInput
 
@@ -45,7 +44,8 @@ type InviteInput = z.infer<typeof InviteFields> & LinkInput
 export const inviteUser = command<InviteInput>({
   permission: 'manage_users',
   needs: ({ email }) => [ownCompany, userByEmail(email), ownInvitationCount],
-  decide(rows, { token_hash, companies, name, email, role, ...given }, context) {
+  lookup: (_, { email }) => otherCompaniesLookup(email),
+  decide(rows, { token_hash, name, email, role, ...given }, context) {
     const owner = permitOwner(context.permit, role)
     if (isRefusal(owner)) return owner
     const terms = termsFor(rows, role, given, context.recordedAt)
@@ -54,12 +54,7 @@ export const inviteUser = command<InviteInput>({
     if (refusal) return refusal
     const invited = event('UserInvited', { id: context.nextId('user'), name, email, role, ...terms })
     const id = (invited.data as RecordId).id
-    return accept(
-      'created',
-      invited.subject,
-      [invited],
-      linkRows(rows, { id, role }, { token_hash, companies }, context),
-    )
+    return accept('created', invited.subject, [invited], linkRows(rows, { id, role }, token_hash, context))
   },
 })
 
@@ -67,7 +62,8 @@ export const inviteUser = command<InviteInput>({
 export const renewInvitation = command<RecordId & LinkInput>({
   permission: 'manage_users',
   needs: ({ id }) => [userById(id), ownInvitationCount],
-  decide(rows, { id, ...link }, context) {
+  lookup: (rows, { id }) => otherCompaniesLookup(rows.get(userById(id))?.doc.email),
+  decide(rows, { id, token_hash }, context) {
     const user = rows.get(userById(id))?.doc
     if (user?.status !== 'invited' && user?.status !== 'cancelled') return refuse('not_found')
     if (user.forgotten_at !== null) return forgotten(`user/${id}`)
@@ -76,12 +72,12 @@ export const renewInvitation = command<RecordId & LinkInput>({
     const refusal = tooMany(rows, context)
     if (refusal) return refusal
     const renewed = event('UserInvitationRenewed', { id })
-    return accept('updated', renewed.subject, [renewed], linkRows(rows, user, link, context))
+    return accept('updated', renewed.subject, [renewed], linkRows(rows, user, token_hash, context))
   },
 })
 
-/** The person's companies now, and the generation of the verified password. */
-interface AcceptInput extends RecordId, Required<LinkInput> {
+interface AcceptInput extends RecordId, LinkInput {
+  /** Of the verified password. */
   readonly generation: number
 }
 
@@ -95,12 +91,13 @@ export const acceptInvitation = command<AcceptInput>({
     const [email, maker] = [rows.get(userById(id))?.doc.email, rows.get(invitationOf(id))?.made_by]
     return [...(email ? [personByEmail(email)] : []), ...(maker ? [userById(maker)] : [])]
   },
-  decide(rows, { id, token_hash, companies, generation }, { companyId, recordedAt: now }) {
+  lookup: (rows, { id }) => otherCompaniesLookup(rows.get(userById(id))?.doc.email),
+  decide(rows, { id, token_hash, generation }, { companyId, recordedAt: now, found }) {
     const link = rows.get(invitationOf(id))
     if (!link?.token_hash?.equals(token_hash) || link.expires_at <= now) return refuse('not_found')
     const user = rows.get(userById(id))?.doc
     if (user?.status !== 'invited' || !isHeld(rows, link, user)) return refuse('not_found')
-    if (hasJoined(link, companies)) return refuse('not_found')
+    if (hasJoined(link, joinedOf(found))) return refuse('not_found')
     const person = user.email === null ? null : rows.get(personByEmail(user.email))
     if (person && person.generation > generation) return refuse('not_found')
     const used: Invitation = { ...link, company_id: companyId, user_id: id, token_hash: null }
@@ -112,9 +109,13 @@ export const acceptInvitation = command<AcceptInput>({
 const isHeld = (rows: Rows, { made_by, for_owner: forOwner }: Invitation, { role }: UserObject): boolean =>
   made_by === null ? role !== 'owner' || forOwner : isLinkHeld(userPermissions(rows, made_by), { role, forOwner })
 
+/** Other companies that the person is a user of now. */
+const joinedOf = (found: DecisionContext['found']): number[] =>
+  (found as readonly OtherCompany[]).flatMap(({ company_id, status }) => (status === 'active' ? company_id : []))
+
 /** Whether the person has joined another company since the invitation. */
-export const hasJoined = (link: Pick<Invitation, 'company_id' | 'companies'>, companies: readonly number[]): boolean =>
-  companies.some((company) => company !== link.company_id && !link.companies.includes(company))
+export const hasJoined = (link: Pick<Invitation, 'companies'>, joined: readonly number[]): boolean =>
+  joined.some((company) => !link.companies.includes(company))
 
 const ACTING_USER = /^user\/(\d+)$/
 
@@ -133,14 +134,15 @@ function tooMany(rows: Rows, context: DecisionContext): Refusal | null {
 function linkRows(
   rows: Rows,
   { id: user_id, role }: Pick<UserObject, 'id' | 'role'>,
-  { token_hash, companies = [] }: LinkInput,
+  token_hash: Buffer,
   context: DecisionContext,
 ): PrivateRow[] {
   const count = countOf(rows, context)
   const expires_at = new Date(Date.parse(context.recordedAt) + INVITATION_DAYS * 24 * HOUR_MS).toISOString()
   const [, maker] = ACTING_USER.exec(context.actor ?? '') ?? []
   const link: Invitation = {
-    ...{ company_id: context.companyId, user_id, token_hash, expires_at, companies },
+    ...{ company_id: context.companyId, user_id, token_hash, expires_at },
+    companies: joinedOf(context.found),
     made_by: maker === undefined ? null : Number(maker),
     for_owner: role === 'owner',
   }

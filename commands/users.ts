@@ -173,20 +173,26 @@ export const changePassword = command<ChangePasswordInput>({
   },
 })
 
-/** Companies of a person, also those that have only invited it: an invitation is accepted later. */
-const companiesLookup = (email: string): Lookup => ({
+/** Another company that has, had or has invited a person. */
+export interface OtherCompany {
+  readonly company_id: number
+  readonly status: UserObject['status']
+}
+
+/** Reads the other companies of a person, which have ledgers of their own, in the transaction of a decision. */
+export const otherCompaniesLookup = (email: string | null | undefined): Lookup => ({
   name: 'other_companies_of_person',
-  text: `select from users where company_id <> $1::bigint and doc ->> 'email' = $2 limit 1`,
-  values: [email],
+  text: `select company_id, doc ->> 'status' as status from users where company_id <> $1::bigint and email = $2`,
+  values: [email ?? null],
 })
 
 /**
  * Sets the password by a link that another user of the company handed over. It ends when its person belongs to another
- * company (ROLE-721), which has a ledger of its own: that is read in the transaction of the decision.
+ * company, also to one that has only invited it: an invitation is accepted later (ROLE-721).
  */
 export const usePasswordLink = command<ChangePasswordInput>({
   ...changePassword,
-  lookup: (rows, { id }) => companiesLookup(rows.get(userById(id))?.doc.email ?? ''),
+  lookup: (rows, { id }) => otherCompaniesLookup(rows.get(userById(id))?.doc.email),
   decide: (rows, input, context) =>
     context.found.length > 0 ? refuse('not_found') : changePassword.decide(rows, input, context),
 })

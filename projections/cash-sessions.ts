@@ -128,7 +128,7 @@ export const cashMovementById = (offlineId: string) => byPk(cashMovements, offli
 export const userOf = (actor: string | null): number | null =>
   actor?.startsWith('user/') ? Number(actor.slice('user/'.length)) : null
 
-/** Who moved the drawer at the till, whoever has recorded it. */
+/** User of the till that moved the drawer, also if a person has recorded it. */
 export const tillActorOf = ({ actor, data: { settles } }: Pick<MovementEvent, 'actor' | 'data'>): string | null =>
   settles ? `user/${settles.owner_id}` : actor
 

@@ -25,13 +25,11 @@ export interface OpenInvitation {
 /** Content of a new invitation's e-mail; only the hash of the token is stored. */
 export interface NewInvitation {
   readonly token_hash: Buffer
-  /** Of the invited person. */
-  readonly companies: readonly number[]
   readonly link: string
 }
 
 export interface Invitations {
-  create(email: string): Promise<NewInvitation>
+  create(): NewInvitation
   /** Sends the link by e-mail; false if it was not sent and the inviting user must pass it on. */
   send(
     invitation: Pick<NewInvitation, 'link'>,
@@ -62,26 +60,22 @@ export function createInvitations(options: InvitationOptions): Invitations {
   const { pool, writer, login, mailer, publicUrl } = options
   const people = peopleOf(pool)
 
-  const companiesOf = async (email: string): Promise<number[]> =>
-    (await login.membershipsOf(email)).map(({ holder }) => holder.companyId)
-
   async function find(token: string): Promise<OpenInvitation | null> {
     const hash = TOKENS.hashOf(token)
     if (!hash) return null
     const { rows } = await pool.query<FoundInvitation>({ ...FIND, values: [hash] })
     if (!rows[0]) return null
-    const { role, forOwner, madeBy, makerRole, roles, companies, ...invitation } = rows[0]
+    const { role, forOwner, madeBy, makerRole, roles, companies, joined, ...invitation } = rows[0]
     const maker = makerRole && permissionsOf(makerRole, roles)
     if (madeBy !== null && !isLinkHeld(maker, { role, forOwner })) return null
-    const made = { company_id: invitation.companyId, companies }
-    return hasJoined(made, await companiesOf(invitation.email)) ? null : invitation
+    return hasJoined({ companies }, joined) ? null : invitation
   }
 
   return {
-    async create(email) {
+    create() {
       const token = TOKENS.make()
       const link = `${publicUrl}/painel/convite?codigo=${token}`
-      return { token_hash: TOKENS.hashOf(token) as Buffer, companies: await companiesOf(email), link }
+      return { token_hash: TOKENS.hashOf(token) as Buffer, link }
     },
     async send({ link }, { email, companyId }) {
       if (!mailer) return false
@@ -107,7 +101,7 @@ export function createInvitations(options: InvitationOptions): Invitations {
         generation = confirmed.person.generation
       }
       const token_hash = TOKENS.hashOf(token) as Buffer
-      const input = { id: invitation.userId, token_hash, companies: await companiesOf(email), generation }
+      const input = { id: invitation.userId, token_hash, generation }
       const joined = await runAs(writer, asUser(invitation, 'panel', requestId), acceptInvitation, input)
       return { kind: isRefusal(joined) ? 'over' : 'joined' }
     },
@@ -118,6 +112,8 @@ interface FoundInvitation extends OpenInvitation {
   readonly role: Role
   readonly forOwner: boolean
   readonly companies: readonly number[]
+  /** Other companies that the person is a user of now. */
+  readonly joined: readonly number[]
   readonly madeBy: number | null
   /** Null unless the maker is active. */
   readonly makerRole: Role | null
@@ -127,7 +123,9 @@ interface FoundInvitation extends OpenInvitation {
 const FIND = {
   name: 'find_invitation',
   text: `select i.user_id as "userId", i.company_id as "companyId", ${MASKED_NAME} as "companyName", u.doc ->> 'email' as email,
-           u.doc ->> 'role' as role, i.for_owner as "forOwner", i.companies, i.made_by as "madeBy", maker.doc ->> 'role' as "makerRole", c.roles
+           u.doc ->> 'role' as role, i.for_owner as "forOwner", i.companies, i.made_by as "madeBy", maker.doc ->> 'role' as "makerRole", c.roles,
+           array(select o.company_id from users o where o.email = u.email and o.company_id <> i.company_id
+             and o.doc ->> 'status' = 'active') as joined
          from ops.invitations i
          join users u on u.company_id = i.company_id and u.id = i.user_id and u.doc ->> 'status' = 'invited'
          left join users maker on maker.company_id = i.company_id and maker.id = i.made_by and maker.doc ->> 'status' = 'active'

@@ -121,7 +121,7 @@ const FIND_PERSON = {
 
 const COMPANIES_OF = {
   name: 'companies_of_person',
-  text: `select company_id from users where doc->>'email' = $1`,
+  text: 'select company_id from users where email = $1',
 }
 
 const PERSON_EXISTS = { name: 'knows_person', text: 'select from ops.persons where email = $1' }

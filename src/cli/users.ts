@@ -74,7 +74,7 @@ async function invite(context: Context, company: string, fields: z.infer<typeof 
   const mailer = SMTP_URL === undefined ? null : createMailer(SMTP_URL, SMTP_FROM)
   try {
     const invitations = createInvitations({ pool, writer, login: createLogin(pool), mailer, publicUrl })
-    const { link, ...made } = await invitations.create(fields.email)
+    const { link, ...made } = invitations.create()
     const { rows } = await pool.query<{ id: number }>(
       `select id from users where company_id = $1 and email = $2 and doc->>'status' in ('invited', 'cancelled')`,
       [companyId, fields.email],

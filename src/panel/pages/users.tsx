@@ -180,13 +180,13 @@ async function invite(
   submission: FormSubmission,
   fields: z.infer<typeof InviteFields>,
 ): Promise<PanelPage | Redirect | Refusal> {
-  const { link, ...made } = await submission.context.access.invitations.create(fields.email)
+  const { link, ...made } = submission.context.access.invitations.create()
   const answer = await submission.run(inviteUser, { ...fields, ...made })
   return isRefusal(answer) ? answer : handOver(submission, { link }, fields, answer.replayed)
 }
 
 async function inviteAgain(submission: FormSubmission, { id, email }: User): Promise<PanelPage | Redirect | Refusal> {
-  const { link, ...made } = await submission.context.access.invitations.create(email ?? '')
+  const { link, ...made } = submission.context.access.invitations.create()
   const answer = await submission.run(renewInvitation, { id, ...made })
   return isRefusal(answer) ? answer : handOver(submission, { link }, { email }, answer.replayed)
 }

@@ -22,7 +22,10 @@ const HASH = Buffer.alloc(32, 1)
 const OTHER = Buffer.alloc(32, 2)
 const rui = InviteFields.parse({ name: 'Rui', email: ' Rui@Ipe.example', role: 'owner' })
 
-const ACCEPTED = { id: 3, token_hash: HASH, companies: [], generation: 0 }
+const ACCEPTED = { id: 3, token_hash: HASH, generation: 0 }
+
+/** Other companies of the person, as the lookup finds them. */
+const found = (...ids: number[]) => ids.map((company_id) => ({ company_id, status: 'active' }))
 
 const withLink = async (scenario: Scenario, link: Partial<Invitation>) => {
   const row = {
@@ -37,7 +40,8 @@ const withLink = async (scenario: Scenario, link: Partial<Invitation>) => {
 describe('invite user', () => {
   it('records the invitation, stores the link outside the ledger, and gives no access yet [PANEL-50]', async () => {
     const scenario = await given(companyRegistered())
-    const decided = await scenario.when(inviteUser, { ...rui, token_hash: HASH })
+    const others = [...found(7), { company_id: 8, status: 'inactive' }]
+    const decided = await scenario.when(inviteUser, { ...rui, token_hash: HASH }, 'api', 'api_key/1', null, others)
     const user = { id: FIRST_NEW_ID, name: 'Rui', email: 'rui@ipe.example', role: 'owner' } as const
     decided.accepts('created', event('UserInvited', user))
     const [link] = (decided.decision as Accepted).privateRows
@@ -46,7 +50,7 @@ describe('invite user', () => {
       user_id: FIRST_NEW_ID,
       token_hash: HASH,
       expires_at: '2026-03-17T15:01:00.000Z',
-      ...{ made_by: null, for_owner: true, companies: [] },
+      ...{ made_by: null, for_owner: true, companies: [7] },
     })
     expect(await scenario.show(`user/${FIRST_NEW_ID}`)).to.include({ ...user, status: 'invited' })
     expect(companyRef(await scenario.rows()).active_owners).to.deep.equal([])
@@ -149,13 +153,12 @@ describe('accept invitation', () => {
       ])
         (await scenario.when(acceptInvitation, accepted)).accepts('updated', event('UserJoined', { id: 3 }))
       const known = await madeBy('owner', { companies: [7] })
-      ;(await known.when(acceptInvitation, { ...accepted, companies: [7] })).accepts(
-        'updated',
-        event('UserJoined', { id: 3 }),
-      )
+      const others = [...found(7), { company_id: 8, status: 'invited' }]
+      const decided = await known.when(acceptInvitation, accepted, 'panel', 'user/3', null, others)
+      decided.accepts('updated', event('UserJoined', { id: 3 }))
     })
 
-    for (const [what, scenario, input] of [
+    for (const [what, scenario, input, others] of [
       ['its maker was deactivated', () => madeBy('owner', {}, event('UserDeactivated', { id: 2 }))],
       [
         'its maker has another role',
@@ -164,11 +167,19 @@ describe('accept invitation', () => {
       ['the role of its maker lost the permission', () => madeBy('manager', {}, adjusted(...MANAGER), adjusted())],
       ['its person became an owner', () => madeBy('owner', {}, promoted)],
       ['its maker may not invite owners', () => madeBy('manager', { for_owner: true }, adjusted(...MANAGER), promoted)],
-      ['its person joined another company', () => madeBy('owner', { companies: [7] }), { companies: [7, 8] }],
+      ['its person joined another company', () => madeBy('owner', { companies: [7] }), {}, found(7, 8)],
       ['the password changed while it was accepted', () => madeBy('owner', {}), { generation: 0 }],
     ] as const)
       it(`is over when ${what} [ROLE-722]`, async () => {
-        ;(await (await scenario()).when(acceptInvitation, { ...accepted, ...input })).refuses('not_found')
+        const decided = (await scenario()).when(
+          acceptInvitation,
+          { ...accepted, ...input },
+          'panel',
+          'user/3',
+          null,
+          others,
+        )
+        ;(await decided).refuses('not_found')
       })
   })
 })

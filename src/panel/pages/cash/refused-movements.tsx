@@ -88,7 +88,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
             ['Conta recebida', sent.receivable_id],
             ['Motivo do movimento', sent.reason],
             ['Sessão do caixa', sent.session_id],
-            ['Feito em', formatDateTime(sent.at, timezone)],
+            ['Momento', formatDateTime(sent.at, timezone)],
             ['Enviado por', found.user_name],
             ['Como foi resolvido', found.note],
           ]}
