@@ -56,7 +56,7 @@ export const COUNT_CALLS = {
   name: 'count_calls',
   text: `
 with clock as materialized (
-  select statement_timestamp() as now, set_config('synchronous_commit', 'off', true)
+  select clock_timestamp() as now, set_config('synchronous_commit', 'off', true)
 ), found as materialized (
   select asked.position::int, s.api_key_id, c.company_id, c.timezone, c.clock_ahead_ms, c.plan, l.revision, c.tableoid as tables, k.doc -> 'scopes' as scopes
   from unnest($1::bytea[]) with ordinality as asked(hash, position)
@@ -137,7 +137,7 @@ export const CHARGE_BYTES = {
   name: 'charge_bytes',
   text: `
 with clock as materialized (
-  select statement_timestamp() as now, set_config('synchronous_commit', 'off', true)
+  select clock_timestamp() as now, set_config('synchronous_commit', 'off', true)
 ), counted as (
   insert into ops.quotas as q (company_id, minute_ends_at, minute_count, day_ends_at, day_count, day_bytes, passed)
   select company_id, now, 0, day_ends_at, 0, ${SUM}, passed

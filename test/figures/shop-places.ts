@@ -143,29 +143,27 @@ const SIDES = {
 
 const rounded = (amount: number): number => Math.round(amount * 100) / 100
 
-/** Open accounts of a side as the API shows them: all, and by party. Its day is of a clock that the test does not move. */
-function fromAccounts(
-  accounts: readonly Json[],
-  { all, party, key }: (typeof SIDES)[keyof typeof SIDES],
-  today: string,
-): Figures {
+/** Open accounts of a side as the API shows them: all, and by party. */
+function fromAccounts(accounts: readonly Json[], { all, party, key }: (typeof SIDES)[keyof typeof SIDES]): Figures {
   const figures: Figures = {}
   for (const account of accounts)
     for (const holder of [all, `${party}/${account[key] ?? 'nenhum'}`])
-      for (const name of ['em-aberto', ...(account.due_date < today ? ['vencido'] : [])])
+      for (const name of ['em-aberto', ...(account.is_overdue ? ['vencido'] : [])])
         figures[`${holder}.${name}`] = rounded((figures[`${holder}.${name}`] ?? 0) + number(account.open_amount))
   return figures
 }
 
 async function accountPlaces(
-  { company, user, parties, today }: FiguresShop,
+  { company, user, parties }: FiguresShop,
   start: Figures,
   side: keyof typeof SIDES,
 ): Promise<FiguresPlace[]> {
   const of = SIDES[side]
   const marked = async (path: string) => figuresIn((await user.get(`/painel${path}`)).html)
   const summed = (await company.get('/finance/summary?from=2025-01-01&to=2027-12-31')).body.data[side]
-  const accounts = (await company.get(`/finance/${side}?status=pending&limit=200`)).body.data
+  const listedAs = async (status: string) =>
+    (await company.get(`/finance/${side}?status=${status}&limit=200`)).body.data
+  const [accounts, late] = [await listedAs('pending'), await listedAs('overdue')]
   const listed = await marked(of.path)
   const overdue = await marked(`${of.path}?view=overdue`)
   const debtors = await marked(`${of.path}/em-aberto`)
@@ -191,7 +189,10 @@ async function accountPlaces(
     {
       name: `${of.all}: GET /finance/summary`,
       shows: [],
-      figures: { [`${of.all}.em-aberto`]: number(summed.pending.amount) },
+      figures: {
+        [`${of.all}.em-aberto`]: number(summed.pending.amount),
+        [`${of.all}.vencido`]: number(summed.overdue.amount),
+      },
     },
     place('início', start[`${of.all}.em-aberto`], start[`${of.all}.vencido`]),
     place('lista', listed['lista.em-aberto'], overdue['lista.em-aberto']),
@@ -201,7 +202,12 @@ async function accountPlaces(
     {
       name: `contas em aberto da API: ${side}`,
       shows: [`${of.all}.`, `${of.party}/`],
-      figures: fromAccounts(accounts, of, today()),
+      figures: fromAccounts(accounts, of),
+    },
+    {
+      name: `vencidas da API: ${side}`,
+      shows: [],
+      figures: { [`${of.all}.vencido`]: fromAccounts(late, of)[`${of.all}.em-aberto`] ?? 0 },
     },
     { name: `por cadastro: ${side}`, shows: [], figures: only(debtors) },
     { name: `páginas dos cadastros: ${side}`, shows: [], figures: only(pages) },
