@@ -6,8 +6,9 @@ import { Id, nameText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { PAYMENT_KINDS } from '#events/companies.ts'
 import { accept, command } from '#ledger/command.ts'
+import type { Rows } from '#ledger/working-set.ts'
 import { paymentTypeById, paymentTypeByName } from '#projections/payment-types.ts'
-import { changedRecordFields, duplicateOf, isEmpty } from './records.ts'
+import { changedRecordFields, duplicateOf, isEmpty, namedRefs, spelledAlike } from './records.ts'
 
 /** Ten years. */
 const MAX_DUE_DAYS = 3650
@@ -50,7 +51,7 @@ export type CreatePaymentTypeInput = z.infer<typeof CreatePaymentTypeInput>
 /** Creates a payment type with a unique name (TYPE-3). */
 export const createPaymentType = command<CreatePaymentTypeInput>({
   permission: 'manage_company',
-  needs: ({ name }) => [paymentTypeByName(name)],
+  needs: ({ name }) => namedRefs(paymentTypeByName, name),
   decide(rows, { acquirer_rate = null, settles_in_days = null, ...terms }, { nextId }) {
     const { acquirer_rate_2_6, acquirer_rate_7_12, acquirer_fee_refunded, ...input } = terms
     const duplicate = duplicateOf('name', rows.get(paymentTypeByName(input.name)), null)
@@ -64,7 +65,7 @@ export const createPaymentType = command<CreatePaymentTypeInput>({
       settles_in_days,
     }
     const created = event('PaymentTypeCreated', { id: nextId('payment_type'), ...fields })
-    return accept('created', created.subject, [created])
+    return accept('created', created.subject, [created], [], alike(rows, input.name, null))
   },
 })
 
@@ -83,7 +84,7 @@ export type UpdatePaymentTypeInput = z.infer<typeof UpdatePaymentTypeInput>
 /** Applies to future payments: those of past sales keep their fee. */
 export const updatePaymentType = command<UpdatePaymentTypeInput>({
   permission: 'manage_company',
-  needs: ({ id, name }) => [paymentTypeById(id), ...(name === undefined ? [] : [paymentTypeByName(name)])],
+  needs: ({ id, name }) => [paymentTypeById(id), ...namedRefs(paymentTypeByName, name)],
   decide(rows, { id, ...input }) {
     const known = rows.get(paymentTypeById(id))
     if (!known) return refuse('not_found')
@@ -98,10 +99,14 @@ export const updatePaymentType = command<UpdatePaymentTypeInput>({
     const duplicate = name === undefined ? null : duplicateOf('name', rows.get(paymentTypeByName(name)), id)
     if (duplicate) return duplicate
     const changes = changedRecordFields(known.doc, fields)
-    if (isEmpty(changes)) return accept('unchanged', `payment_type/${id}`)
-    return accept('updated', `payment_type/${id}`, [event('PaymentTypeUpdated', { id, changes })])
+    const remarks = alike(rows, name, id)
+    if (isEmpty(changes)) return accept('unchanged', `payment_type/${id}`, [], [], remarks)
+    return accept('updated', `payment_type/${id}`, [event('PaymentTypeUpdated', { id, changes })], [], remarks)
   },
 })
+
+const alike = (rows: Rows, name: string | undefined, ownId: number | null) =>
+  spelledAlike(rows, { byName: paymentTypeByName }, name, ownId)
 
 /** Payment types of a new company, which its owner completes with the terms of the shop. */
 export const USUAL_PAYMENT_TYPES: readonly CreatePaymentTypeInput[] = [

@@ -74,6 +74,27 @@ describe('records that seem to repeat others', () => {
     }
   })
 
+  it('are warned of by POST and PATCH: a payment type with another apostrophe [TYPE-3]', async () => {
+    const path = '/sales/payment-types'
+    const { id } = (await company.post(path, { name: "Vale d'água", kind: 'other' })).body.data
+    const made = (await company.post(path, { name: 'vale d’Água', kind: 'other' })).body
+    const message = `o cadastro ${id} tem o mesmo nome, com outro apóstrofo`
+    const warning = { code: 'name_in_use', field: 'name', message, conflicting_id: id }
+    expect(made.meta.warnings).to.deep.equal([warning])
+    const patched = (await company.call('PATCH', `${path}/${made.data.id}`, { name: 'Vale d´água' })).body
+    expect(patched.meta.warnings).to.deep.equal([warning])
+    expect((await company.call('PATCH', `${path}/${made.data.id}`, { due_days: 3 })).body).not.to.have.property('meta')
+    const home = '/painel/configuracoes/formas-de-pagamento'
+    const fields = { name: 'Vale d‘água', kind: 'other', fee_percentage: '0,00', due_days: '30' }
+    const { to } = await user.submit(`${home}/nova`, fields)
+    expect(to).to.match(new RegExp(`^${home}/\\d+\\?.*parecido=${id}`))
+    expect((await user.get(to as string)).html).to.include(`Parece repetir o cadastro <a href="${home}/${id}">Vale d`)
+    const other = await user.submit(`${home}/nova`, { ...fields, name: 'Vale' })
+    expect(other.to)
+      .to.match(/^\/painel\/configuracoes/)
+      .and.not.to.include('parecido')
+  })
+
   it('are linked from the page of the saved record', async () => {
     const item = (await company.post('/catalog/items', UPC)).body.data
     await user.submit(
@@ -93,7 +114,7 @@ describe('records that seem to repeat others', () => {
   })
 
   it('are no barcodes where a text stands for none, and have no invisible characters [ITEM-820]', async () => {
-    for (const none of ['SEM GTIN', 'sem gtin', '-', '--', 'N/A', 'null', '0', '0000000000000', '\u2014']) {
+    for (const none of ['SEM GTIN', 'sem gtin', 'Sem EAN', '-', '--', 'N/A', 'null', '0', '0000000000000', '\u2014']) {
       const made = await company.post('/catalog/items', { name: 'Café', price: '1.00', barcode: none, gtin: none })
       expect(made.status, none).to.equal(201)
       expect(made.body.data).to.include({ barcode: null, gtin: null })
@@ -104,7 +125,10 @@ describe('records that seem to repeat others', () => {
       gtin: '\u200b036000291452',
     })
     expect(made.body.data).to.include({ barcode: '036000291452', gtin: '036000291452' })
-    expect((await company.post('/catalog/items', { ...UPC, barcode: '036000291452\u200b' })).status).to.equal(409)
+    for (const same of ['036000291452\u200b', '0 36000 29145 2', '036000\u2011291452'])
+      expect((await company.post('/catalog/items', { ...UPC, barcode: same })).status, same).to.equal(409)
+    const own = await company.post('/catalog/items', { ...UPC, barcode: 'A-1 2' })
+    expect(own.body.data.barcode).to.equal('A-1 2')
     expect((await company.post('/catalog/items', { ...UPC, barcode: 'x'.repeat(61) })).status).to.equal(422)
     expect((await company.post('/catalog/items', { ...UPC, barcode: '\u200b' })).status).to.equal(422)
   })

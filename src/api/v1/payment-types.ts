@@ -9,7 +9,7 @@ import { PAYMENT_KINDS } from '#events/companies.ts'
 import { withId } from '#http/paths.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import { getPaymentType, listPaymentTypes } from '#queries/payment-types.ts'
-import { singleOf } from '../contract/envelopes.ts'
+import { warnedOf } from '../contract/envelopes.ts'
 import { Amount, ContractRecordId } from '../contract/formats.ts'
 import { commandRoute, type Route, readRoute } from '../route.ts'
 import { getRoute } from './record-routes.ts'
@@ -84,7 +84,7 @@ export const paymentTypeRoutes: readonly Route[] = [
       '`fee_percentage` é um acréscimo embutido no valor pago; `acquirer_rate` é o que a operadora retém dele, e `settles_in_days` em quantos dias corridos ela paga o resto, ou cada parcela depois da anterior. Os dias que não são úteis passam ao seguinte. `acquirer_rate_2_6` e `acquirer_rate_7_12` valem para o parcelado; sem elas vale `acquirer_rate`.',
     body: CreatePaymentTypeInput.meta({ id: 'PaymentTypeInput' }),
     example: cardExample,
-    reply: singleOf(PaymentType),
+    reply: warnedOf(PaymentType),
     refusals: ['duplicate_resource'],
     command: createPaymentType,
     input: (_params, body) => body,
@@ -99,7 +99,7 @@ export const paymentTypeRoutes: readonly Route[] = [
       'Vale para os pagamentos a partir de agora. Campos ausentes ficam como estão; `null` desfaz os opcionais.',
     body: PaymentTypeChanges.meta({ id: 'PaymentTypeChanges' }),
     example: { acquirer_rate: '3.20', settles_in_days: 14 },
-    reply: singleOf(PaymentType),
+    reply: warnedOf(PaymentType),
     refusals: ['duplicate_resource'],
     command: updatePaymentType,
     target: { kind: 'payment_type' },

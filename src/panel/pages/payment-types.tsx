@@ -1,17 +1,19 @@
 import { CreatePaymentTypeInput, createPaymentType, updatePaymentType } from '#commands/payment-types.ts'
 import { formatPercentage } from '#domain/brazilian-format.ts'
 import type { PaymentKind } from '#events/companies.ts'
+import { type Command, isRefusal } from '#ledger/command.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import { getPaymentType, listPaymentTypes } from '#queries/payment-types.ts'
 import type { Fields } from '../forms/form.ts'
 import { choiceInput, integerInput, lineInput, namedOptions, percentInput, yesOrNoInput } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import type { PageContext, PanelRoute } from '../route.ts'
-import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
+import type { FormSubmission, PageContext, PanelRoute } from '../route.ts'
+import { formPages } from '../ui/form-pages.tsx'
 import { recordsOnPage } from '../ui/list.tsx'
 import { ListTable } from '../ui/list-table.tsx'
 import { PanelBadge } from '../ui/parts.tsx'
-import { loadRecord } from '../ui/record-pages.tsx'
+import { Duplicate, loadRecord, type RecordPages, savedAt } from '../ui/record-pages.tsx'
+import type { FlashCode } from '../words/flashes.ts'
 
 const PAYMENT_KIND_NAMES: Readonly<Record<PaymentKind, string>> = {
   cash: 'Dinheiro',
@@ -89,8 +91,21 @@ export async function paymentTypesOf({ readModel }: Pick<PageContext, 'readModel
   return recordsOnPage(await listPaymentTypes(readModel.reader, MOST_SHOWN))
 }
 
-const paymentTypeOf = (visit: PageContext): Promise<PaymentTypeObject | null> =>
-  loadRecord(visit, ({ readModel: { reader } }, id) => getPaymentType(reader, id))
+const pages: Pick<RecordPages<PaymentTypeObject>, 'path' | 'get' | 'nameOf'> = {
+  path: PAYMENT_TYPES_PATH,
+  get: ({ readModel: { reader } }, id) => getPaymentType(reader, id),
+  nameOf: ({ name }) => name,
+}
+
+const paymentTypeOf = (visit: PageContext): Promise<PaymentTypeObject | null> => loadRecord(visit, pages.get)
+
+/** Saves it; then all of them, or the one that seems to repeat another. */
+async function save<I>(submission: FormSubmission, command: Command<I>, input: I, flash: FlashCode) {
+  const answer = await submission.run(command, input)
+  if (isRefusal(answer)) return answer
+  const saved = savedAt(`${PAYMENT_TYPES_PATH}/${(answer.record as PaymentTypeObject).id}`, flash, answer)
+  return saved.parameters ? saved : { to: HOME, flash }
+}
 
 /** Payment types: create, and change for later payments. */
 export const paymentTypePages: readonly PanelRoute[] = [
@@ -104,21 +119,21 @@ export const paymentTypePages: readonly PanelRoute[] = [
     fields: () => FIELDS,
     initial: () => ({ fee_percentage: '0.00', due_days: 30 }),
     schema: CreatePaymentTypeInput,
-    act: (submission, _, input) => runAndRedirect(submission, createPaymentType, input, { to: HOME, flash: 'criado' }),
+    act: (submission, _, input) => save(submission, createPaymentType, input, 'criado'),
   }),
   ...formPages({
     ...at,
     path: `${PAYMENT_TYPES_PATH}/:id`,
     subject: paymentTypeOf,
     title: ({ name }) => `Editar ${name}`,
+    before: (_, visit) => Duplicate({ pages, visit }),
     intro: () => <p>Vale para os próximos pagamentos; os já feitos ficam como estão.</p>,
     label: 'Salvar',
     back: () => HOME,
     fields: ({ kind }) => (kind === 'online' ? FIELDS_OF_STORES : FIELDS),
     initial: (paymentType) => paymentType,
     schema: CreatePaymentTypeInput.partial({ kind: true }),
-    act: (submission, { id }, input) =>
-      runAndRedirect(submission, updatePaymentType, { id, ...input }, { to: HOME, flash: 'alterado' }),
+    act: (submission, { id }, input) => save(submission, updatePaymentType, { id, ...input }, 'alterado'),
   }),
 ]
 

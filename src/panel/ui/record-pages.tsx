@@ -200,14 +200,19 @@ async function showRecord<R extends { id: number }>(
 const DUPLICATE = 'parecido'
 
 /** The page of a saved record, with the record that a warning names. */
-function savedAt(to: string, flash: FlashCode, { meta }: Answer): Redirect {
+export function savedAt(to: string, flash: FlashCode, { meta }: Answer): Redirect {
   const { warnings = [] } = (meta ? JSON.parse(meta) : {}) as Partial<CommandWarnings>
   const other = warnings.find(({ conflicting_id }) => conflicting_id !== undefined)
   return { to, flash, ...(other && { parameters: { [DUPLICATE]: String(other.conflicting_id) } }) }
 }
 
+interface DuplicateProps<R extends { id: number }> {
+  readonly pages: Pick<RecordPages<R>, 'path' | 'get' | 'nameOf'>
+  readonly visit: PageContext
+}
+
 /** Leads to the record that a saved one seems to repeat. */
-async function Duplicate<R extends { id: number }>({ pages, visit }: { pages: RecordPages<R>; visit: PageContext }) {
+export async function Duplicate<R extends { id: number }>({ pages, visit }: DuplicateProps<R>) {
   const id = pathId(visit.query[DUPLICATE])
   const found = id === null ? null : await pages.get(visit, id)
   if (!found?.record) return null
