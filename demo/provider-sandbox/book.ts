@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import * as z from 'zod'
 import { ownValue } from '#lib/own-value.ts'
-import { cardOptions, instructionsOf } from './methods.ts'
+import { cardOptions, instructionsOf, withEndToEnd } from './methods.ts'
 
 /** Transitions of a payment at the provider, with their initial states. */
 export const MOVES = {
@@ -45,7 +45,7 @@ export interface SandboxPayment {
   readonly payer: Charge['payer']
   readonly installments: number
   readonly date_of_expiration: string | null
-  readonly point_of_interaction?: object
+  readonly point_of_interaction?: { readonly transaction_data: object }
   readonly transaction_details?: object
   readonly card?: object
   readonly description: string | null
@@ -242,7 +242,7 @@ export function createBook({ now, liveMode }: { now: () => Date; liveMode: boole
 
   function moved(payment: SandboxPayment, move: Move): SandboxPayment {
     const { status, detail } = MOVES[move]
-    return { ...payment, status, status_detail: detail, date_last_updated: after(payment) }
+    return withEndToEnd({ ...payment, status, status_detail: detail, date_last_updated: after(payment) })
   }
 
   /** Change times of a payment are distinct, because they order its states. */

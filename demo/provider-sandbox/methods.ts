@@ -27,6 +27,26 @@ export function cardOptions(brand: string, amount: number) {
   return { payment_method_id: brand, payment_type_id: 'credit_card', payer_costs }
 }
 
+/** Code (ISPB) of the simulated bank of buyers. */
+const BANK = '00038166'
+
+interface PixPayment {
+  readonly id: number
+  readonly status: string
+  readonly date_last_updated: string
+  readonly payment_method_id: string
+  readonly point_of_interaction?: { readonly transaction_data: object }
+}
+
+/** The payment; a paid Pix with the end-to-end id that banks gave it: bank, minute, and a number of the bank's. */
+export function withEndToEnd<P extends PixPayment>(payment: P): P {
+  const { id, status, date_last_updated: at, payment_method_id, point_of_interaction: pix } = payment
+  if (status !== 'approved' || payment_method_id !== 'pix' || !pix || 'e2e_id' in pix.transaction_data) return payment
+  const e2e_id = `E${BANK}${at.replace(/\D/g, '').slice(0, 12)}${String(id).padStart(11, '0')}`
+  const transaction_data = { ...pix.transaction_data, e2e_id, transaction_id: `PIX${e2e_id}` }
+  return { ...payment, point_of_interaction: { transaction_data } }
+}
+
 /** A PNG of one pixel, since sandbox payments are never scanned. */
 const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
 

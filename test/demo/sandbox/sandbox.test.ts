@@ -118,6 +118,20 @@ describe('payment provider sandbox', () => {
     })
   }
 
+  it('tells the end-to-end id of a Pix once it is paid, and keeps it [OPS-18]', async () => {
+    const idOf = async (id: number) =>
+      (await api('GET', `/payments/${id}`)).body.point_of_interaction?.transaction_data.e2e_id
+    const { id } = await chargeQuietly()
+    expect(await idOf(id)).to.equal(undefined)
+    await control('POST', `/payments/${id}/approve`)
+    const told = await idOf(id)
+    expect(told).to.match(/^E\d{20}[A-Za-z0-9]{11}$/)
+    for (const move of ['mediate', 'settle-mediation']) await control('POST', `/payments/${id}/${move}`)
+    expect(await idOf(id)).to.equal(told)
+    const card = await chargeQuietly({ payment_method_id: 'visa', token: 'APRO' })
+    expect(JSON.stringify(card)).not.to.include('e2e_id')
+  })
+
   it('leaves a refund in process, which is 400 without the header, until it is done or rejected [OPS-18]', async () => {
     const { id } = await chargeQuietly()
     await control('POST', `/payments/${id}/approve`)
