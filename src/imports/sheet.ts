@@ -159,6 +159,7 @@ const TOO_MANY_LINES = `tem mais de ${formatCount(MAX_LINES)} linhas: divida-o e
 const WORKBOOK_FAULTS: Readonly<Record<WorkbookFault, string>> = {
   format: 'não é uma planilha XLSX que se possa ler: salve-a no Excel como XLSX ou CSV, sem senha',
   parts: 'é grande demais depois de descompactado: deixe só a planilha dos cadastros e salve de novo',
+  elements: 'tem linhas e células demais, mesmo que vazias: copie só os cadastros para uma planilha nova',
   rows: TOO_MANY_LINES,
   columns: FAULTS.columns,
 }

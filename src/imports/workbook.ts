@@ -13,8 +13,11 @@ export interface WorkbookLimits {
   readonly cellLength: number
 }
 
-/** Why a workbook is not read. `parts`: its parts, unpacked, or the texts of its table are too large. */
-export type WorkbookFault = 'format' | 'parts' | 'rows' | 'columns'
+/**
+ * Why a workbook is not read. `parts`: its parts, unpacked, or the texts of its table are too large; `elements`: they have
+ * too many elements, empty rows and cells among them.
+ */
+export type WorkbookFault = 'format' | 'parts' | 'elements' | 'rows' | 'columns'
 
 export interface WorkbookRow {
   readonly number: number
@@ -31,9 +34,11 @@ export interface Workbook {
 
 /** Unpacked bytes of all parts that are read; a table of 5,000 lines has a tenth. */
 const MAX_UNPACKED = 32_000_000
+/** Elements of all parts that are read: 5,000 lines with 30 columns have a third; they take some seconds. */
+const MAX_ELEMENTS = 1_000_000
 /** Texts of a table, in UTF-16 units: cells may share one long text. */
 const MAX_TEXT = 8_000_000
-const [MAX_ENTRIES, MAX_DEPTH, MAX_ATTRIBUTES, MAX_STRINGS] = [2_000, 64, 200, 1_000_000]
+const [MAX_ENTRIES, MAX_DEPTH, MAX_ATTRIBUTES] = [2_000, 64, 200]
 
 class Stop extends Error {
   readonly fault: WorkbookFault
@@ -67,8 +72,11 @@ function localAttributes(attributes: Attributes): Attributes {
   return Object.fromEntries(names.map((name) => [localName(name), attributes[name] as string]))
 }
 
-/** Parser whose elements, depth and attributes are bounded; it expands no entities but those of XML itself. */
-function createParser({ open, text, close }: Elements) {
+/**
+ * Parser whose depth and attributes are bounded, its elements by `onElement`; it expands no entities but those of XML
+ * itself.
+ */
+function createParser({ open, text, close }: Elements, onElement: () => void) {
   const parser = sax.parser(true, {})
   let [depth, attributes] = [0, 0]
   parser.onerror = () => {
@@ -79,6 +87,7 @@ function createParser({ open, text, close }: Elements) {
     if (attributes > MAX_ATTRIBUTES) throw new Stop('format')
   }
   parser.onopentag = (tag) => {
+    onElement()
     depth += 1
     attributes = 0
     if (depth > MAX_DEPTH) throw new Stop('format')
@@ -110,14 +119,18 @@ async function openPackage(bytes: Buffer, pause: Pause): Promise<Package> {
     await pause()
     entries.set(entry.fileName.toLowerCase(), entry)
   }
-  let unpacked = 0
+  let [unpacked, elementCount] = [0, 0]
+  function onElement(): void {
+    elementCount += 1
+    if (elementCount > MAX_ELEMENTS) throw new Stop('elements')
+  }
   return {
     has: (path) => entries.has(path.toLowerCase()),
     async read(path, elements) {
       const entry = entries.get(path.toLowerCase())
       if (!entry) throw new Stop('format')
       if (unpacked + entry.uncompressedSize > MAX_UNPACKED) throw new Stop('parts')
-      const parser = createParser(elements)
+      const parser = createParser(elements, onElement)
       const decoder = new StringDecoder('utf8')
       const stream = await zip.openReadStreamPromise(entry)
       try {
@@ -180,10 +193,7 @@ async function sharedTexts(workbook: Package, path: string, cellLength: number):
     close(name) {
       if (name === 't') isText = false
       else if (name === 'rPh') isPhonetic = false
-      else if (name === 'si') {
-        if (texts.length === MAX_STRINGS) throw new Stop('parts')
-        texts.push(unescaped(text.slice(0, cellLength)))
-      }
+      else if (name === 'si') texts.push(unescaped(text.slice(0, cellLength)))
     },
   })
   return texts
@@ -202,7 +212,7 @@ async function formatsOf(workbook: Package, path: string | undefined): Promise<F
       open(name, { numFmtId = '0', formatCode = '' }) {
         if (name === 'numFmt') custom.set(numFmtId, formatCode)
         else if (name === 'cellXfs') isCell = true
-        else if (name === 'xf' && isCell && styles.length < MAX_STRINGS) styles.push(numFmtId)
+        else if (name === 'xf' && isCell) styles.push(numFmtId)
       },
       close(name) {
         if (name === 'cellXfs') isCell = false

@@ -105,6 +105,8 @@ describe('a workbook', () => {
   for (const [what, file, refusal] of [
     ['5,001 lines', () => xlsx([['Nome'], ...Array.from({ length: 5_001 }, () => ['A'])]), '5.000 linhas'],
     ['a cell in column 201', () => sheetOf(row('<row><c r="GS2"><v>1</v></c></row>')), '200 colunas'],
+    ['a million empty rows', () => sheetOf(row('<row/>'.repeat(1_000_000))), 'linhas e células demais'],
+    ['a million empty cells', () => sheetOf(row(`<row>${'<c/>'.repeat(1_000_000)}</row>`)), 'linhas e células demais'],
     ['40 MB of blanks', () => sheetOf(row(' '.repeat(40_000_000))), 'grande demais'],
     [
       'long texts that many cells share',
