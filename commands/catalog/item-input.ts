@@ -1,6 +1,6 @@
 import * as z from 'zod'
-import { barcodeProblem } from '#domain/barcode.ts'
-import { Barcode, orNone } from '#domain/codes.ts'
+import { Barcode, barcodeProblem } from '#domain/barcode.ts'
+import { orNone } from '#domain/codes.ts'
 import { Cest, Gtin, Ncm } from '#domain/fiscal-codes.ts'
 import { itemTaxProblem, itemTaxShape } from '#domain/item-taxes.ts'
 import { MetadataInput } from '#domain/metadata.ts'

@@ -1,4 +1,18 @@
+import { isPlaceholderCode } from './codes.ts'
 import { isGtin } from './fiscal-codes.ts'
+import { limitedText, storedText, withoutInvisible } from './text.ts'
+
+/** Without invisible characters, and a GTIN without the blanks and hyphens of labels: `789 1234 567895`. */
+export function plainBarcode(text: string): string {
+  const code = withoutInvisible(text)
+  const digits = code.replace(/[\s-]/g, '')
+  return isGtin(digits) ? digits : code
+}
+
+/** Barcode of 1 to 60 characters; what stands for none is null (ITEM-820). */
+export const Barcode = storedText(limitedText(400, 'deve ser um texto').overwrite(plainBarcode), 60).transform(
+  (text) => (isPlaceholderCode(text) ? null : text),
+)
 
 /**
  * A GTIN without leading zeros, or null if the code is none: a UPC-A of 12 digits, the same as an EAN of 13 digits with a zero

@@ -1,8 +1,8 @@
 import * as z from 'zod'
-import { limitedText, storedText, withoutInvisible } from './text.ts'
+import { limitedText, withoutInvisible } from './text.ts'
 
 /** What programs write where a product or person has no such code. */
-const NOTHING = /^(?:-+|n\/a|null|sem gtin)$/i
+const NOTHING = /^(?:-+|n\/[ad]|null|sem (?:gtin|ean)|n[aã]o informad[ao]|\(vazio\))$/i
 
 /** Longest text that stands for none. */
 const MAX_PLACEHOLDER = 40
@@ -17,7 +17,7 @@ export const isPlaceholderCode = (text: string): boolean =>
 
 /** The same for contracts. */
 const NONE_PATTERN =
-  '^\\s*(?:-*|[Ss][Ee][Mm] [Gg][Tt][Ii][Nn]|[Nn]/[Aa]|[Nn][Uu][Ll][Ll]|[\\s+()./-]*0[\\s+()./0-]*)\\s*$'
+  '^\\s*(?:-*|[Ss][Ee][Mm] (?:[Gg][Tt][Ii][Nn]|[Ee][Aa][Nn])|[Nn]/[AaDd]|[Nn][Uu][Ll][Ll]|[Nn][AaÃã][Oo] [Ii][Nn][Ff][Oo][Rr][Mm][Aa][Dd][AaOo]|\\([Vv][Aa][Zz][Ii][Oo]\\)|[\\s+()./-]*0[\\s+()./0-]*)\\s*$'
 
 /** The schema of a code has its own limit. */
 const MAX_TEXT = 2_000
@@ -36,8 +36,3 @@ export function orNone(schema: z.ZodType<string>) {
     .meta({ maxLength, ...(pattern && { pattern: `${NONE_PATTERN}|${pattern}` }) })
     .nullish()
 }
-
-/** Barcode of 1 to 60 characters, without invisible ones; what stands for none is null (ITEM-820). */
-export const Barcode = storedText(limitedText(400, 'deve ser um texto').overwrite(withoutInvisible), 60).transform(
-  (text) => (isPlaceholderCode(text) ? null : text),
-)

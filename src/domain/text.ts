@@ -84,6 +84,7 @@ export const NewExternalId = ExternalId.refine(
 /** E-mail, trimmed and lower-cased, at most 254 characters. */
 export const Email = limitedText(254 + BLANKS, 'deve ser um endereço de e-mail', tooLong(254))
   .trim()
+  .overwrite((text) => text.replace(INVISIBLE_MARKS, ''))
   .max(254, { error: tooLong(254), abort: true })
   // Before lower-casing, which turns some foreign letters into ASCII ones.
   .regex(z.regexes.email, { error: 'deve ser um endereço de e-mail', abort: true })

@@ -176,6 +176,7 @@ describe('sort key', () => {
 describe('contact fields', () => {
   it('lower-cases e-mail addresses', () => {
     expect(Email.parse(' Ana.Souza+loja@Exemplo.COM.br ')).to.equal('ana.souza+loja@exemplo.com.br')
+    expect(Email.parse('\u202aana\u200b@exemplo.com\u202c')).to.equal('ana@exemplo.com')
     for (const value of [
       '',
       'ana',

@@ -17,9 +17,9 @@ describe('panel: cells of files of other programs', () => {
     expect(ana).to.include({ phone: '11987654321', document: '52998224725', external_id: 'C1' })
     expect(rui).to.include({ phone: '551122223333' })
     const codes =
-      'EAN;Nome;Preço\n7891234567895;Café;1,00\n\u200b7891234567895;Café;1,00\n7891234567895\ufeff;Café;1,00'
+      'EAN;Nome;Preço\n7891234567895;Café;1,00\n\u200b7891234567895;Café;1,00\n7891234567895\ufeff;Café;1,00\n789 1234\u2011567895;Café;1,00'
     const { check } = await importOf(ITEMS, codes)
-    expect(check).to.match(/Novos 1 .*Com erro 2/)
+    expect(check).to.match(/Novos 1 .*Com erro 3/)
     expect(await items()).to.have.length(1)
   })
 
@@ -52,13 +52,13 @@ describe('panel: cells of files of other programs', () => {
     })
 
   it('that stand for nothing are empty [IMPORT-824]', async () => {
-    const none = ['SEM GTIN', 'sem gtin', '-', '--', 'N/A', 'null', '0', '0000000000000', '\u2014', ' - ']
-    const file = `Nome;Preço;EAN;GTIN;NCM;Categoria\n${none.map((cell, n) => `Item ${n};1,00;${cell};${cell};${cell === '0' ? '00000000' : '-'};-`).join('\n')}`
-    expect((await importOf(ITEMS, file)).done).to.match(/Criados 10 .*Com erro 0/)
+    const none = ['SEM GTIN', 'sem gtin', '-', '--', 'N/A', 'null', '0', '0000000000000', '\u2014', ' - ', 'SEM EAN']
+    const file = `Nome;Preço;EAN;GTIN;NCM;Categoria\n${none.map((cell, n) => `Item ${n};1,00;${cell};${cell};${cell === '0' ? '00000000' : '-'};${n % 2 === 0 ? '-' : '0'}`).join('\n')}`
+    expect((await importOf(ITEMS, file)).done).to.match(/Criados 11 .*Com erro 0/)
     for (const item of await items())
       expect(item).to.include({ barcode: null, gtin: null, ncm: null, category_id: null })
     const people =
-      'Nome;CPF;Fone;E-mail;CEP;Número;Código\nAna;000.000.000-00;(00) 0000-0000;-;00000-000;0;0\nRui;N/A;-;n/a;--;S/N;-'
+      'Nome;CPF;Fone;E-mail;CEP;Número;Código\nAna;000.000.000-00;(00) 0000-0000;-;00000-000;0;0\nRui;NÃO INFORMADO;n/d;n/a;--;S/N;(vazio)'
     expect((await importOf(CUSTOMERS, people)).done).to.match(/Criados 2 .*Com erro 0/)
     for (const person of await customers())
       expect(person).to.include({ document: null, phone: null, email: null, external_id: null })

@@ -62,6 +62,9 @@ describe('panel: lines of a file that are to be confirmed', () => {
       ['a footer', 'Emitido em 28/11/2026 08:17;E1;1,00', 'parece ser do rodapé'],
       ['a page number', 'Página 1 de 3;P1;1,00', 'parece ser do rodapé'],
       ['repeated titles', 'Nome;Código;1,00', 'repete os títulos das colunas'],
+      ['a total value', 'Valor total;;1.234,50', 'parece ser um total'],
+      ['a total in stock', 'Total em estoque;;99,00', 'parece ser um total'],
+      ['a short count', 'Qtd. registros: 3;R3;1,00', 'parece ser um total'],
     ] as const)
       it(`is only imported if it is ticked: ${what} [IMPORT-820]`, async () => {
         const file = `Nome;Código;Preço\nCafé;C1;1,00\n${line}\n`
@@ -81,6 +84,13 @@ describe('panel: lines of a file that are to be confirmed', () => {
       const { check, done } = await importOf(ITEMS, file)
       expect(done).to.match(/Criados 3 .*Com erro 1/)
       expect(check).to.match(/5 Total "Total" parece ser um total; Preço/)
+    })
+
+    it('is a line of a report, alone in its line, and no name with more beside it [IMPORT-820]', async () => {
+      const alone = ['28/11/2026 10:05:33', '10:05', 'Grupo: Bebidas', 'Continua...', 'Sistema Loja v1.2', '1 de 3']
+      const { check, done } = await importOf(CUSTOMERS, `Nome;Fone\n${alone.join(';\n')};\nAC: Maria;11987654321`)
+      expect(check).to.match(/Novos 1 .*A confirmar 6/)
+      expect(done).to.match(/Criados 1 .*Não confirmados 6/)
     })
 
     it('is imported if it is ticked, alone or with all of its kind, and else kept [IMPORT-820]', async () => {
@@ -117,6 +127,11 @@ describe('panel: lines of a file that are to be confirmed', () => {
       ['Inativo', 'S', 'N'],
       ['Available for sale [Loja]', 'N', 'Y'],
       ['Data de exclusão', '28/11/2026', ''],
+      ['Ativo (S/N)', 'N', 'S'],
+      ['Situação', 'Bloqueado p/ venda', 'Ativo p/ venda'],
+      ['Situação', 'Não ativo', 'Ativo'],
+      ['Visibility in catalog', 'hidden', 'visible'],
+      ['Condição', 'Inativo', 'Inativo desde nunca'],
     ] as const)
       it(`is only imported if it is ticked: ${head} ${off} [IMPORT-820]`, async () => {
         const { check, done } = await importOf(ITEMS, `Nome;Preço;${head}\nVelho;1,00;${off}\nNovo;2,00;${on}`)
@@ -129,6 +144,8 @@ describe('panel: lines of a file that are to be confirmed', () => {
   describe('codes that have lost their zeros', () => {
     it('name the record, and change it if they are ticked [IMPORT-821]', async () => {
       await company.post('/catalog/items', { name: 'Café', price: '1.00', external_id: '00018', sku: '0007' })
+      const both = await importOf(ITEMS, 'Código;Nome;Preço;NCM\n18;Café;2,00;9012100')
+      expect(both.check).to.include('NCM: "9012100" parece ser').and.include('"18" parece ser "00018" (Café)')
       const file = 'Código;Nome;Preço\n18;Café;2,00\n19;Chá;3,00'
       const { check, done } = await importOf(ITEMS, file)
       expect(check).to.include('Código externo: "18" parece ser "00018" (Café), sem os zeros')

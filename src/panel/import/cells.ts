@@ -53,12 +53,12 @@ export function plainCell(fields: Fields, field: string, cell: string): string {
   return (isCode ? withoutInvisible(cell) : cell).replace(/^'(?=[\d(])/, '')
 }
 
-/** Codes that may be zeros: those of taxes, and house numbers. */
+/** Fields besides numbers that may be zeros: codes of taxes, and house numbers. */
 const WITH_ZEROS: ReadonlySet<string> = new Set([...ITEM_TAX_FIELDS, 'ie_indicator', 'address.number'])
 
 /** Whether a cell stands for no value (IMPORT-824). */
-export const isNothing = (field: string, cell: string): boolean =>
-  CODES.has(field) && !WITH_ZEROS.has(field) ? isPlaceholderCode(cell) : isPlaceholder(cell)
+export const isNothing = (fields: Fields, field: string, cell: string): boolean =>
+  WITH_ZEROS.has(field) || isNumberField(fields, field) ? isPlaceholder(cell) : isPlaceholderCode(cell)
 
 /** Whether a field may have any words. */
 export const isFreeText = (fields: Fields, field: string): boolean => !CODES.has(field) && !isNumberField(fields, field)

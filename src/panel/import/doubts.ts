@@ -1,6 +1,7 @@
 import { searchKey } from '#domain/text.ts'
 import { oddWord } from '#imports/letters.ts'
 import type { Sheet, SheetLine } from '#imports/sheet.ts'
+import type { ImportMapping } from './heads.ts'
 import type { ReadLine } from './read-line.ts'
 
 /** Why a line is probably not meant, by kind. Such a line is imported only if the user ticks it (IMPORT-820). */
@@ -25,20 +26,23 @@ const keyOf = (cell: string): string => searchKey(cell.slice(0, MAX_WORD))
 /** A column that says whether a record is in use: its values that say no. */
 interface StatusColumn {
   readonly column: number
-  readonly head: string
   isInactive(key: string): boolean
 }
 
+/** Words of a record that is not in use; `Bloqueado p/ venda`, `Não ativo`. */
 const INACTIVE =
-  /^(?:inativ[oa]s?|inactive|exclui?d[oa]s?|deletad[oa]|deleted|desativad[oa]|desabilitad[oa]|disabled|bloquead[oa]|cancelad[oa]|suspens[oa]|pausad[oa]|arquivad[oa]|archived|rascunho|draft|privado|private|pendente|pending|lixeira|trash|oculto|hidden|indisponivel|unavailable|fora de linha|descontinuad[oa]|discontinued|nao publicado|unpublished|encerrad[oa]|baixad[oa])$/
+  /^(?:nao (?:ativ[oa]|publicad[oa]|habilitad[oa]|visivel|disponivel)|inativ[oa]s?|inactive|exclui?d[oa]s?|deletad[oa]|deleted|desativad[oa]|desabilitad[oa]|disabled|bloquead[oa]|cancelad[oa]|suspens[oa]|pausad[oa]|arquivad[oa]|archived|rascunho|draft|privado|private|pendente|pending|lixeira|trash|oculto|hidden|indisponivel|unavailable|fora de linha|descontinuad[oa]|discontinued|nao publicado|unpublished|encerrad[oa]|baixad[oa])(?![\p{L}\d])/u
+/** The same where no title tells what a column is: the whole cell is a word that is about records alone. */
+const CLEARLY_INACTIVE =
+  /^(?:inativ[oa]s?|inactive|exclui?d[oa]s?|deletad[oa]|deleted|desativad[oa]|desabilitad[oa]|disabled|arquivad[oa]|archived|rascunho|draft)$/
 const NO = /^(?:n|nao|no|false|falso|f|0|-1|i|e)$/
 const YES = /^(?:s|sim|y|yes|true|verdadeiro|v|1|-1|x)$/
 const STATUS =
-  /^(?:situacao|status|estado)(?: (?:do|da|de) (?:cadastro|produto|item|anuncio|cliente|fornecedor|registro|contato|venda))?$/
+  /^(?:situacao|status|estado)(?: (?:do|da|de) (?:cadastro|produto|item|anuncio|cliente|fornecedor|registro|contato|venda))?$|^visibilidade no catalogo$|^(?:visibility in catalog|catalog visibility)$/
 const IN_USE =
   /^(?:(?:produto|item|cadastro|cliente|fornecedor|registro) )?(?:ativ[oa]|active|is active|habilitad[oa]|enabled|publicad[oa]|published|visivel|visible|a venda|disponivel para venda|available for sale|vendavel|exibir na loja|mostrar na loja|no catalogo)\??$/
 const OUT_OF_USE =
-  /^(?:(?:produto|item|cadastro|cliente|fornecedor|registro) )?(?:inativ[oa]|inactive|exclui?d[oa]|deletad[oa]|deleted|is deleted|desativad[oa]|disabled|bloquead[oa]|arquivad[oa]|archived|rascunho|draft|fora de linha|descontinuad[oa]|discontinued)\??$/
+  /^(?:(?:produto|item|cadastro|cliente|fornecedor|registro) )?(?:inativ[oa]|inactive|exclui?d[oa]|deletad[oa]|deleted|is deleted|desativad[oa]|disabled|bloquead[oa]|arquivad[oa]|archived|rascunho|draft|fora de linha|descontinuad[oa]|discontinued|(?:n?a )?lixeira)\??$/
 const END_DATE =
   /^(?:(?:data|dt)(?: d[aeo])?|) ?(?:exclusao|inativacao|desativacao|exclui?do em|inativado em|desativado em|deleted at|baixa)$/
 
@@ -50,12 +54,12 @@ function statusColumns({ heads }: Sheet): StatusColumn[] {
     const key = keyOf(
       head
         .slice(0, MAX_WORD)
-        .replace(/\[[^[\]]{0,60}\]/g, '')
+        .replace(/\[[^[\]]{0,60}\]|\([^()]{0,60}\)/g, '')
         .replace(/[._*:]/g, ' '),
     )
       .replace(/\s+/g, ' ')
       .trim()
-    const one = (isInactive: StatusColumn['isInactive']) => [{ column, head, isInactive }]
+    const one = (isInactive: StatusColumn['isInactive']) => [{ column, isInactive }]
     if (STATUS.test(key)) return one((value) => INACTIVE.test(value) || /^(?:i|e|0|-1)$/.test(value))
     if (IN_USE.test(key)) return one((value) => NO.test(value) || INACTIVE.test(value))
     if (OUT_OF_USE.test(key)) return one((value) => YES.test(value) || INACTIVE.test(value))
@@ -64,11 +68,15 @@ function statusColumns({ heads }: Sheet): StatusColumn[] {
 }
 
 const TOTAL =
-  /^(?:(?:sub)?-?\s?tota(?:l|is)(?:\s(?:geral|gerais|parcial|final|de|do|da|dos|das)\b.*)?|soma|media|somatorio)\s?[:.=]?\s*(?:r\$)?[\s\d.,]*$/
+  /^(?:(?:(?:valor|vlr|custo|soma|saldo|qtde?|quantidade|media)\.? )?(?:sub)?-?\s?tota(?:l|is)(?:\s(?:geral|gerais|parcial|final|de|do|da|dos|das|em|no|na|por)\b.*)?|soma|media|somatorio)\s?[:.=]?\s*(?:r\$)?[\s\d.,]*$/
 const COUNTED =
-  /^(?:(?:qtde?|quantidade|total|numero|n[o°]?)\.? (?:de|total) )?(?:registros|produtos|itens|clientes|fornecedores|linhas|cadastros)(?: (?:listados|encontrados|impressos|exportados|no total))?\s?[:=]?\s*\d[\d.]*$|^\d[\d.]* (?:registros?|produtos?|itens|clientes?|fornecedores|linhas|cadastros)(?: (?:listad|encontrad|impress|exportad|no total).*)?$/
+  /^(?:(?:qtde?|quantidade|total|numero|n[o°]?)\.?(?: de| total)? )?(?:registros|produtos|itens|clientes|fornecedores|linhas|cadastros)(?: (?:listados|encontrados|impressos|exportados|no total))?\s?[:=]?\s*\d[\d.]*$|^\d[\d.]* (?:registros?|produtos?|itens|clientes?|fornecedores|linhas|cadastros)(?: (?:listad|encontrad|impress|exportad|no total).*)?$/
 const FOOTER =
   /^(?:(?:emitid|impress|gerad|exportad|extraid|atualizad)[oa]s? (?:em|por|as|no dia|pelo|pela|via)\b|(?:emissao|impressao|data|data da? (?:emissao|impressao|geracao|exportacao)|data e hora|usuario|operador|periodo|filtros?|empresa|sistema)\s?:|relatorio (?:de|do|dos|das|gerado|emitido|geral)\b|listagem (?:de|dos|das)\b|fim d[oa] (?:relatorio|listagem|arquivo)|pag(?:ina)?\.?:? ?\d+(?: ?(?:de|\/) ?\d+)?$|(?:desenvolvido|powered) (?:por|by)\b|(?:https?:\/\/|www\.)\S+$|\*{2,}|-{3,}$|={3,}$|_{3,}$)/
+
+/** Alone in its line: a date, a time, a page, a version, or `Grupo: Bebidas`. */
+const LONE =
+  /^(?:\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}(?:[ ,].*)?|\d{1,2}:\d{2}(?::\d{2})?|[\p{L} ./]{2,30}:(?:\s.*)?|continua(?:cao)?\b.*|.{0,60}\bv(?:ersao)?\.? ?\d+\.\d.*|\d+ ?(?:de|\/) ?\d+)$/u
 
 /** Texts with these are names, whatever they begin with. */
 const MAX_FILLED_FOOTER = 3
@@ -82,7 +90,8 @@ interface LineView {
 function isSummary({ filled, keys }: LineView): string | null {
   const total = keys.findIndex((key) => TOTAL.test(key) || COUNTED.test(key))
   if (total >= 0) return `"${filled[total]?.slice(0, 60)}" parece ser um total`
-  const footer = keys.length > MAX_FILLED_FOOTER ? -1 : keys.findIndex((key) => FOOTER.test(key))
+  const isFooter = (key: string) => FOOTER.test(key) || (keys.length === 1 && LONE.test(key))
+  const footer = keys.length > MAX_FILLED_FOOTER ? -1 : keys.findIndex(isFooter)
   return footer < 0 ? null : `"${filled[footer]?.slice(0, 60)}" parece ser do rodapé de um relatório`
 }
 
@@ -94,6 +103,7 @@ export interface DoubtFinder {
 /** `isHead`: whether a text is a known column title. `isFreeText`: whether a field may have any words. */
 export function createDoubtFinder(
   sheet: Sheet,
+  mapping: ImportMapping,
   isHead: (text: string) => boolean,
   isFreeText: (field: string) => boolean,
 ): DoubtFinder {
@@ -107,18 +117,22 @@ export function createDoubtFinder(
     return equal.length > 0 && equal.length * 2 >= filled.length
   }
 
+  function inactiveCell({ cells }: SheetLine, keys: readonly string[]): string | null {
+    const status = statuses.find(({ column, isInactive }) => cells[column] && isInactive(keys[column] ?? ''))
+    const column = status?.column ?? keys.findIndex((key, column) => !mapping.has(column) && CLEARLY_INACTIVE.test(key))
+    return column < 0 ? null : `${(sheet.heads[column] ?? '').slice(0, 60)}: ${cells[column]?.slice(0, 60)}`
+  }
+
   return {
     of(line, { values }) {
-      const filled = line.cells.filter((cell) => cell !== '')
-      const view = { filled, keys: filled.map(keyOf) }
+      const keys = line.cells.map((cell) => (cell === '' ? '' : keyOf(cell)))
+      const isFilled = (_: string, column: number) => line.cells[column] !== ''
+      const view = { filled: line.cells.filter(isFilled), keys: keys.filter(isFilled) }
       const summary = isSummary(view)
       if (summary !== null) return { kind: 'summary', text: summary }
       if (repeatsHeads(line, view)) return { kind: 'summary', text: 'repete os títulos das colunas' }
-      for (const { column, head, isInactive } of statuses) {
-        const cell = line.cells[column] ?? ''
-        if (cell !== '' && isInactive(keyOf(cell)))
-          return { kind: 'inactive', text: `${head.slice(0, 60)}: ${cell.slice(0, 60)}` }
-      }
+      const inactive = inactiveCell(line, keys)
+      if (inactive !== null) return { kind: 'inactive', text: inactive }
       for (const [field, value] of Object.entries(values)) {
         const odd = isFreeText(field) ? oddWord(value) : null
         if (odd !== null) return { kind: 'letters', text: `"${odd}" tem letras que nenhuma palavra do português tem` }

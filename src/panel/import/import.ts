@@ -106,6 +106,7 @@ async function doubtedLines(
   const words = createHeadWords(fields, imported.heads)
   const doubts = createDoubtFinder(
     sheet,
+    columns.mapping,
     (text) => candidatesOf(words, text).length > 0,
     (field) => isFreeText(fields, field),
   )

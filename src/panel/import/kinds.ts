@@ -2,6 +2,7 @@ import { ItemChanges } from '#commands/catalog/item-input.ts'
 import { CreateItemInput, createItem, updateItem } from '#commands/catalog/items.ts'
 import { CreateCustomerInput, CustomerChanges, createCustomer, updateCustomer } from '#commands/people/customers.ts'
 import { CreateSupplierInput, createSupplier, SupplierChanges, updateSupplier } from '#commands/people/suppliers.ts'
+import { plainBarcode } from '#domain/barcode.ts'
 import { STATES, stateName } from '#domain/brazilian-address.ts'
 import { bareTaxNumber } from '#domain/tax-number.ts'
 import { nameKey, searchKey, sortKey } from '#domain/text.ts'
@@ -188,7 +189,7 @@ export const IMPORTED: readonly ImportableKind[] = [
       parts: [],
       keyFields: [
         EXTERNAL,
-        { name: 'barcode', isUnique: true, normalized: trimmed },
+        { name: 'barcode', isUnique: true, normalized: plainBarcode },
         { name: 'sku', isUnique: false, normalized: trimmed },
         { name: 'name', isUnique: false, isLast: true, normalized: sortKey },
       ],

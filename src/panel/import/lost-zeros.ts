@@ -37,6 +37,10 @@ const lost = (label: string, code: string, whole: string, of = ''): Doubt => ({
   text: `${label}: "${code}" parece ser "${whole}"${of}, sem os zeros: marcada, a linha vale para "${whole}"`,
 })
 
+/** A doubt, and what else speaks against the line. */
+const withDoubt = (doubt: Doubt | null, other: Doubt): Doubt =>
+  doubt === null ? other : { ...doubt, text: `${doubt.text}; ${other.text}` }
+
 /** The line with its codes of a fixed length as they were before a spreadsheet took them for numbers. */
 export function withFixedCodes(line: ReadLine, fields: Fields, keyFields: readonly KeyField[]): DoubtedLine {
   let [read, doubt]: [ReadLine, Doubt | null] = [line, null]
@@ -44,7 +48,7 @@ export function withFixedCodes(line: ReadLine, fields: Fields, keyFields: readon
     const code = read.values[field]
     const whole = code === undefined ? null : wholeOf(code)
     if (code === undefined || whole === null) continue
-    doubt ??= lost(fields[field]?.label ?? field, code, whole)
+    doubt = withDoubt(doubt, lost(fields[field]?.label ?? field, code, whole))
     read = withValue(read, field, whole, keyFields)
   }
   return { read, doubt }
@@ -107,13 +111,13 @@ export async function restoreZeros(
       const before = earlier.get(key)
       if (!before) earlier.set(key, { code, number: read.number })
       if (record && !known.some((one) => one.code === code)) {
-        doubt ??= lost(label, code, record.code, ` (${record.text})`)
+        doubt = withDoubt(doubt, lost(label, code, record.code, ` (${record.text})`))
         if (known.every((one) => one.code === record.code)) read = withValue(read, field, record.code, keyFields)
       } else if (before && before.code !== code && !record)
-        doubt ??= {
+        doubt = withDoubt(doubt, {
           kind: 'zeros',
           text: `${label}: "${code}" só difere nos zeros de "${before.code}", da linha ${before.number}`,
-        }
+        })
     }
     return { read, doubt }
   })

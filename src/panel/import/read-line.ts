@@ -79,7 +79,7 @@ export function readLine(line: SheetLine, columns: TableColumns, { fields, keyFi
   const remarks: string[] = []
   for (const [column, field] of columns.mapping) {
     const cell = cells[column]
-    if (!cell || isNothing(field, cell)) continue
+    if (!cell || isNothing(fields, field, cell)) continue
     if (cell.length > MAX_CELL_LENGTH) {
       problems[field] ??= `${quoted(cell)} é longo demais`
       continue
