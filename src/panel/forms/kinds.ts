@@ -49,6 +49,8 @@ export interface Kind {
 export interface Option {
   readonly value: string
   readonly label: string
+  /** Shown below the label of a checkbox. */
+  readonly note?: string
   /** Options that include this one, separated by blanks: while one of them is ticked, this one is hidden. */
   readonly within?: string
   /** Values of the options that are ticked with this one. */

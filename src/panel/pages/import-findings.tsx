@@ -118,9 +118,9 @@ export const PriceChanges = ({ changes, fields }: { readonly changes: Plan['pric
         rows={changes.slice(0, SHOWN_FINDINGS)}
         empty=""
         columns={[
-          { head: 'Linha', cell: ({ number }) => number },
+          { head: 'Linha', cell: ({ number }) => number, isExtra: true },
           { head: 'Nome', cell: ({ name }) => name },
-          { head: 'Campo', cell: ({ field }) => fields[field]?.label, isExtra: true },
+          { head: 'Campo', cell: ({ field }) => fields[field]?.label },
           { head: 'Antes', cell: ({ before }) => (before === null ? '—' : formatMoney(before)), isNumber: true },
           { head: 'Depois', cell: ({ after }) => formatMoney(after), isNumber: true },
         ]}

@@ -94,8 +94,10 @@ async function roleOf(visit: PageContext): Promise<RolePermissions | null> {
 /** A permission to tick, with what it brings along (ROLE-111). */
 function optionOf(permission: Permission): Option {
   const requires = requiredBy(permission)
-  const also = requires.length > 0 ? ` (inclui: ${requires.map(permissionPhrase).join('; ')})` : ''
-  return { value: permission, label: `${PERMISSION_NAMES[permission]}${also}`, requires }
+  // What those bring along stands at them.
+  const direct = requires.filter((one) => !requires.some((other) => requiredBy(other).includes(one)))
+  const label = PERMISSION_NAMES[permission]
+  return { value: permission, label, requires, note: direct.map((one) => `+ ${permissionPhrase(one)}`).join('\n') }
 }
 
 function fieldsOf({ role }: RolePermissions): Fields {

@@ -250,7 +250,14 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
                   data-requires={option.requires?.join(' ') || undefined}
                   autofocus={attributes.autofocus && at === 0}
                 />
-                {option.label}
+                {option.note ? (
+                  <span>
+                    {option.label}
+                    <small>{option.note}</small>
+                  </span>
+                ) : (
+                  option.label
+                )}
               </label>
             ))}
           </div>

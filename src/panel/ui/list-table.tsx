@@ -36,6 +36,7 @@ const classOf = <R,>({ isNumber, isExtra }: Column<R>): string | undefined =>
 export function ListTable<R>({ caption, columns: all, rows, empty, isList, headOf, sortOf }: TableProps<R>) {
   if (rows.length === 0) return <p class="empty">{empty}</p>
   const columns = all.filter((column) => column !== false)
+  const shownNumbers = columns.filter(({ isNumber, isExtra }, position) => position > 0 && isNumber && !isExtra)
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
     <section class="scroll" aria-label={caption} tabIndex={0}>
@@ -59,7 +60,11 @@ export function ListTable<R>({ caption, columns: all, rows, empty, isList, headO
                     {column.cell(row)}
                   </th>
                 ) : (
-                  <td key={column.head} class={classOf(column)}>
+                  <td
+                    key={column.head}
+                    class={classOf(column)}
+                    data-head={isList && shownNumbers.length > 1 && column.isNumber ? column.head : undefined}
+                  >
                     {column.cell(row)}
                   </td>
                 ),

@@ -110,7 +110,7 @@ const columnsOf = (timezone: string, names: Names): Column<CashSessionObject>[] 
   { head: 'Situação', cell: (session) => <SessionBadges session={session} /> },
   { head: 'Vendas', cell: ({ sales_count }) => formatCount(sales_count), isNumber: true, isExtra: true },
   {
-    head: 'Esperado na gaveta',
+    head: 'Esperado',
     cell: ({ id, expected }) => <Amount name="esperado" of={drawerScope(id)} amount={expected} />,
     isNumber: true,
   },

@@ -41,7 +41,7 @@ const columnsOf = (timezone: string): Column<RefusedReturn>[] => [
   { head: 'Enviada em', cell: ({ uploaded_at }) => formatDateTime(uploaded_at, timezone) },
   { head: 'Enviada por', cell: ({ user_name }) => user_name, isExtra: true },
   { head: 'Motivo', cell: ({ refusal }) => reasonOf(refusal) },
-  { head: 'Devolvido', cell: moneyOf, isExtra: true },
+  { head: 'Devolvido', cell: moneyOf },
 ]
 
 /** Refused returns of tills, beside the refused sales; empty if there are none. */
@@ -54,7 +54,7 @@ export async function RefusedReturns({ visit }: { readonly visit: PageContext })
         O caixa fez estas devoluções, mas elas não foram registradas. O dinheiro que o caixa devolveu já saiu da gaveta.
         As mais antigas vêm primeiro.
       </p>
-      <ListTable caption="Devoluções recusadas" rows={rows} empty="" columns={columnsOf(timezone)} />
+      <ListTable isList caption="Devoluções recusadas" rows={rows} empty="" columns={columnsOf(timezone)} />
     </Card>
   )
 }

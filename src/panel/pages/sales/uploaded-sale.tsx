@@ -5,6 +5,7 @@ import { ownValue } from '#lib/own-value.ts'
 import type { NamesForTill, RefusedSale } from '#queries/sales/offline-sales.ts'
 import { ListTable } from '../../ui/list-table.tsx'
 import { Facts } from '../../ui/parts.tsx'
+import { fieldName } from '../../words/fields.ts'
 import { SALE_STATES } from './sales.tsx'
 
 /** Lines shown of a refused sale; the raw text contains all. */
@@ -146,13 +147,15 @@ const PARTS: Readonly<Record<string, { readonly name: string; readonly fields: R
   },
 }
 
-/** `items[0].price` becomes `Item 1, preço`; unknown fields keep their name. */
+/** `items[0].price` becomes `Item 1, preço`. */
 function uploadedField(path: string): string {
   const [, list = '', position, , field] = /^(\w+)\[(\d{1,6})\](\.(.+))?$/.exec(path) ?? []
   const part = ownValue(PARTS, list)
-  if (!part) return ownValue(FIELDS, path) ?? path
+  if (!part) return ownValue(FIELDS, path) ?? fieldName(path)
   const name = `${part.name} ${Number(position) + 1}`
-  return field === undefined ? name : `${name}, ${ownValue(part.fields, field) ?? field}`
+  return field === undefined
+    ? name
+    : `${name}, ${ownValue(part.fields, field) ?? fieldName(field.slice(field.lastIndexOf('.') + 1))}`
 }
 
 /** Amounts in messages for tills, such as `20.00`; not parts of longer numbers, nor quoted values. */
