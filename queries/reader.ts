@@ -3,7 +3,7 @@ import type { Queryable } from '#postgres/database.ts'
 import { plainSql } from '#postgres/table-marks.ts'
 import { maskCosts } from './masked-members.ts'
 import type { OwnSales } from './own-sales.ts'
-import { type RenderedStatement, renderStatement } from './rendered-statement.ts'
+import { type Masks, type RenderedStatement, renderStatement } from './rendered-statement.ts'
 
 /**
  * What a role sees: names, documents and contacts of persons (PANEL-83), costs of items, payables (PANEL-201), sales of
@@ -61,15 +61,6 @@ export interface ReadSource {
   send<R extends QueryResultRow>(statement: SentStatement): Promise<QueryResult<R>>
 }
 
-/** Reads of one company, as a role sees it. */
-export interface Reader {
-  readonly companyId: number
-  readonly sight: Sight
-  query<R extends QueryResultRow>(statement: ReadStatement): Promise<QueryResult<R>>
-  /** The SQL that runs for a statement, with all its values. */
-  sent(statement: ReadStatement): SentStatement
-}
-
 /** The present. */
 export const presentSource = (database: Queryable): ReadSource => ({
   isPast: false,
@@ -78,50 +69,64 @@ export const presentSource = (database: Queryable): ReadSource => ({
 
 /** All of a company, at present. */
 export const fullReader = (database: Queryable, companyId: number): Reader =>
-  createReader(companyId, presentSource(database), WHOLE)
+  new Reader(companyId, presentSource(database), WHOLE)
 
-export function createReader(companyId: number, source: ReadSource, sight: Sight): Reader {
-  const { hidesPersons: persons, hidesCosts, hidesPayables: payables, ownSales } = sight
-  const contents = hidesContents(sight)
-  const masks = { persons, payables, contents, ownSales: ownSales !== null, isPast: source.isPast }
-  const suffix = `${persons ? '_w' : ''}${payables ? '_o' : ''}${ownSales ? '_s' : ''}${contents ? '_c' : ''}`
+/** Reads of one company, as a role sees it. */
+export class Reader {
+  readonly #source: ReadSource
+  readonly #masks: Masks
+  /** Of names of prepared statements. */
+  readonly #suffix: string
 
-  /** The rows of a read set are reconstructed whole. */
-  const sentScope = (scope: ReadScope): SentScope =>
-    typeof scope === 'object' && 'text' in scope ? sentOf(scope, NOTHING_MASKED, '') : scope
+  constructor(
+    readonly companyId: number,
+    source: ReadSource,
+    readonly sight: Sight,
+  ) {
+    const { hidesPersons: persons, hidesPayables: payables, ownSales } = sight
+    const contents = hidesContents(sight)
+    this.#source = source
+    this.#masks = { persons, payables, contents, ownSales: ownSales !== null, isPast: source.isPast }
+    this.#suffix = `${persons ? '_w' : ''}${payables ? '_o' : ''}${ownSales ? '_s' : ''}${contents ? '_c' : ''}`
+  }
 
-  function sentOf(statement: ReadStatement, shown: typeof masks, ending: string): SentStatement {
+  async query<R extends QueryResultRow>(statement: ReadStatement): Promise<QueryResult<R>> {
+    const result = await this.#source.send<R>(this.sent(statement))
+    return this.sight.hidesCosts ? { ...result, rows: result.rows.map(maskCosts) } : result
+  }
+
+  /** The SQL that runs for a statement, with all its values. */
+  sent(statement: ReadStatement): SentStatement {
+    return this.#sentAs(statement, this.#masks, this.#suffix)
+  }
+
+  #sentAs(statement: ReadStatement, masks: Masks, suffix: string): SentStatement {
     const { values = [], readSet, name, ...config } = statement
-    const { text, isMasked, tables, own } = rendered(`${ending}${shown.isPast}`, config.text, () =>
-      renderStatement(config.text, shown, values.length + 1),
+    const { text, isMasked, tables, own } = rendered(`${suffix}${masks.isPast}`, config.text, () =>
+      renderStatement(config.text, masks, values.length + 1),
     )
+    const { ownSales } = this.sight
     return {
       ...config,
-      ...(name && { name: isMasked ? `${name}${ending}` : name }),
+      ...(name && { name: isMasked ? `${name}${suffix}` : name }),
       text,
-      values: [companyId, ...values, ...own.map((parameter) => ownSales?.[parameter])],
+      values: [this.companyId, ...values, ...own.map((parameter) => ownSales?.[parameter])],
       tables,
       ...(readSet && {
         readSet: Object.fromEntries(
-          Object.entries(readSet).map(([table, scope]) => [plainSql(table), sentScope(scope)]),
+          Object.entries(readSet).map(([table, scope]) => [plainSql(table), this.#sentScope(scope)]),
         ),
       }),
     }
   }
 
-  const sent = (statement: ReadStatement): SentStatement => sentOf(statement, masks, suffix)
-  return {
-    companyId,
-    sight,
-    sent,
-    async query<R extends QueryResultRow>(statement: ReadStatement) {
-      const result = await source.send<R>(sent(statement))
-      return hidesCosts ? { ...result, rows: result.rows.map(maskCosts) } : result
-    },
+  /** The rows of a read set are reconstructed whole. */
+  #sentScope(scope: ReadScope): SentScope {
+    return typeof scope === 'object' && 'text' in scope ? this.#sentAs(scope, NOTHING_MASKED, '') : scope
   }
 }
 
-const NOTHING_MASKED = { persons: false, payables: false, contents: false, ownSales: false, isPast: false }
+const NOTHING_MASKED: Masks = { persons: false, payables: false, contents: false, ownSales: false, isPast: false }
 
 /** Texts depend on filters only, but those of long filters are many. */
 const MOST_RENDERED = 2_000

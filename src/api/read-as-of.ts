@@ -7,7 +7,7 @@ import { Problem } from '#http/problems.ts'
 import { describeQuery } from '#http/query-values.ts'
 import { type AsOfCore, type AsOfMoment, type CompanyAsOf, withCompanyAsOf } from '#integrity/audit/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { createReader, WHOLE } from '#queries/reader.ts'
+import { Reader, WHOLE } from '#queries/reader.ts'
 import { V1_ROUTES } from './api-v1.ts'
 import type { ReadAnswer, ReadRoute } from './route.ts'
 import { proofRoutes } from './v1/proofs.ts'
@@ -108,7 +108,7 @@ async function runRead(
     throw new Error('as-of read: secrets have no history and cannot be read')
   }
   const vault = { seal: refuseSecrets, open: refuseSecrets }
-  const reader = createReader(companyId, source, WHOLE)
+  const reader = new Reader(companyId, source, WHOLE)
   const reading = { ...UNAVAILABLE_AS_OF, reader, vault, store, keys, paymentLinks, caller, params, query }
   try {
     return (await route.read(reading)) ?? refuse('not_found')

@@ -11,7 +11,7 @@ import { lookUpReplay, ownKey } from '#ledger/write/idempotency.ts'
 import { asUser, runCommand } from '#ledger/write/run.ts'
 import { liveUser } from '#projections/users.ts'
 import type { OwnSales } from '#queries/own-sales.ts'
-import { createReader, presentSource, type Sight } from '#queries/reader.ts'
+import { presentSource, Reader, type Sight } from '#queries/reader.ts'
 import { doneBefore } from './cookies.ts'
 import { type FormBody, formBody, formText } from './forms/form.ts'
 import type { FormSubmission, PageContext, PanelServices, RouteReach } from './route.ts'
@@ -26,7 +26,7 @@ export function pageContextOf(
   const search = new URLSearchParams(request.originalUrl.split('?').slice(1).join('?'))
   const { feito, ...query } = Object.fromEntries([...search].reverse())
   const { companyId, timezone, today } = session
-  const primary = createReader(companyId, presentSource(context.reads.poolOf(companyId)), sightOf(session))
+  const primary = new Reader(companyId, presentSource(context.reads.poolOf(companyId)), sightOf(session))
   return {
     context,
     session,
@@ -61,7 +61,7 @@ const sightOf = (session: PanelSession): Sight => ({
 export function withReplicaReads(visit: PageContext): PageContext {
   const { context, readModel, primary } = visit
   const { pool, store } = context.reads.readsOf(primary.companyId, LATEST)
-  const reader = createReader(primary.companyId, presentSource(pool), primary.sight)
+  const reader = new Reader(primary.companyId, presentSource(pool), primary.sight)
   return { ...visit, context: { ...context, reads: { ...context.reads, store } }, readModel: { ...readModel, reader } }
 }
 
@@ -140,7 +140,7 @@ export async function atMoment<T>(
       ...visit,
       readModel: {
         companyId,
-        reader: createReader(companyId, source, visit.primary.sight),
+        reader: new Reader(companyId, source, visit.primary.sight),
         ...calendar,
         moment: { asked, at, revision },
       },

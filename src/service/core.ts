@@ -24,13 +24,7 @@ import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import type { CatchUpOptions } from '#ledger/write/catch-up.ts'
 import type { QueueLimits } from '#ledger/write/queue.ts'
-import {
-  type AdmissionCheck,
-  createWriter,
-  type Writer,
-  type WriterOptions,
-  withAdmission,
-} from '#ledger/write/writer.ts'
+import { type AdmissionCheck, createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
 import type { LimiterFigures } from '#lib/fair-share-limiter.ts'
 import { newId } from '#lib/ids.ts'
 import { createKeyedSemaphore, type SemaphoreLimits } from '#lib/keyed-semaphore.ts'
@@ -217,7 +211,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     installationCheck,
     pools: { queries: pool, writer: writing.pool, gate },
     shared: {
-      commands: writer.waiting,
+      commands: writer.queue,
       queries,
       verifications: proving.verifier.waiting,
       proofs: proving.prover.waiting,
@@ -237,7 +231,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     async close() {
       await leave()
       await preparation?.stop()
-      await writer.idle()
+      await writer.queue.idle()
       if (isOutside(store)) await store.close()
       await Promise.all([deliveryNotifier.close(), liveNotifier.close()])
       await Promise.all([pool.end(), writing.pool.end(), gate.end()])
@@ -254,8 +248,8 @@ function writersOf(
   const consistent = () => assertConsistent(installationCheck)
   const caughtUp = () => preparation?.assertDone()
   return {
-    writer: withAdmission(writer, [...admission, consistent, caughtUp]),
-    writerAfterRestore: withAdmission(writer, [...admission, caughtUp]),
+    writer: { ...writer, admission: [...admission, consistent, caughtUp] },
+    writerAfterRestore: { ...writer, admission: [...admission, caughtUp] },
   }
 }
 

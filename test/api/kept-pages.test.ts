@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { V1_ROUTES } from '#api/api-v1.ts'
 import { createPageCache, type PageCache } from '#http/page-cache.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { writeRequest } from '#ledger/write/writer.ts'
 import { idsIn } from '../support/answers.ts'
 import { type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -79,7 +80,7 @@ describe('cached pages', () => {
     if (!invocation) return
     const invocations = [invocation]
     const request = { companyId, invocations, origin: 'api' as const, actor: null, requestId: null }
-    const answer = await api.core.writer.run(request)
+    const answer = await writeRequest(api.core.writer, request)
     if (isRefusal(answer) || answer.json === '') return
     known.set(kindOf(each), [...(known.get(kindOf(each)) ?? []), (answer.record as { id: number }).id])
   }

@@ -26,11 +26,11 @@ describe('a POST with a credential that ends before its decision', () => {
         return budget.open(key)
       },
     },
-    wrapWriter: ({ run, idle }) => ({
-      idle,
-      run(request) {
+    wrapWriter: (writer) => ({
+      ...writer,
+      around(_request, write) {
         written += 1
-        return run(request)
+        return write()
       },
     }),
   })

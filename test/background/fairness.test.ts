@@ -34,10 +34,10 @@ describe('background work of all companies', () => {
   /** Writer that refuses one company, and records the requested companies. */
   const refusing = (companyId: number, asked: number[] = []): Writer => ({
     ...api.core.writer,
-    async run(request) {
+    async around(request, write) {
       asked.push(request.companyId)
       if (request.companyId === companyId) throw new Error('nothing is recorded')
-      return api.core.writer.run(request)
+      return write()
     },
   })
   const due = (companyId: number, count: number) =>

@@ -170,10 +170,12 @@ describe('demonstration data', () => {
     it('is completed by the next start after a crash at any point [OPS-3]', async () => {
       const crashAfter = async (survivors: number): Promise<boolean> => {
         let commands = 0
-        const run: Core['writer']['run'] = (request) =>
-          commands++ < survivors ? core.writer.run(request) : Promise.reject(new Error('crash'))
-        const failure = await start({ ...core, writer: { ...core.writer, run } }).catch((error: Error) => error.message)
-        await core.writer.idle()
+        const around: Core['writer']['around'] = (_request, write) =>
+          commands++ < survivors ? write() : Promise.reject(new Error('crash'))
+        const failure = await start({ ...core, writer: { ...core.writer, around } }).catch(
+          (error: Error) => error.message,
+        )
+        await core.writer.queue.idle()
         return failure === 'crash'
       }
       let survivors = 0

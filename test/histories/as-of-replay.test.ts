@@ -8,6 +8,7 @@ import { withCompanyAsOf } from '#integrity/audit/as-of.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import type { Origin } from '#ledger/envelope.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
+import { writeRequest } from '#ledger/write/writer.ts'
 import { type EncodedText, toText } from '#lib/bytes.ts'
 import { getItem, getItemByExternalId, listItems, searchItems } from '#queries/catalog/items.ts'
 import { getRow, listActors } from '#queries/events.ts'
@@ -28,7 +29,7 @@ import {
   listPersonsByName,
   supplierListing,
 } from '#queries/people.ts'
-import { createReader, fullReader, type Reader, WHOLE } from '#queries/reader.ts'
+import { fullReader, Reader, WHOLE } from '#queries/reader.ts'
 import { listUploads } from '#queries/sales/offline-sales.ts'
 import { getSale, getSaleTraces, listLatestSales, listSales } from '#queries/sales/sales.ts'
 import { listStores } from '#queries/stores.ts'
@@ -140,7 +141,7 @@ for (const { name, store, runs } of STORES)
     after(() => core.close())
 
     async function run(companyId: number, invocation: Invocation, origin: Origin = 'system'): Promise<number | null> {
-      const answer = await core.writer.run({
+      const answer = await writeRequest(core.writer, {
         companyId,
         invocations: [invocation],
         origin,
@@ -208,7 +209,7 @@ for (const { name, store, runs } of STORES)
             const groups = [...asked.map((one) => [one]), rotated(asked, place)]
             for (const group of groups) {
               await withCompanyAsOf(core, companyId, { revision }, async ({ source, calendar }) => {
-                const reader = createReader(companyId, source, WHOLE)
+                const reader = new Reader(companyId, source, WHOLE)
                 for (const [question, ask] of group) {
                   const answer = toldOf(await ask({ reader, known, ...calendar }))
                   expect(answer, `${question} at ${revision} of ${head}`).to.equal(expected.get(question))

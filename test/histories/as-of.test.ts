@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { answerAsOf } from '#api/read-as-of.ts'
 import type { ReadAnswer } from '#api/route.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { writeRequest } from '#ledger/write/writer.ts'
 import { bodyOf, usePast } from '../integrity/audit/past.ts'
 import type { TestCompany } from '../support/api.ts'
 import { explore } from '../support/random.ts'
@@ -63,7 +64,7 @@ describe('as of', () => {
     for (const each of steps) {
       const invocation = invocationOf(each, known)
       if (!invocation) continue
-      const answer = await api.core.writer.run({
+      const answer = await writeRequest(api.core.writer, {
         companyId: company.id,
         invocations: [invocation],
         origin: 'api',

@@ -14,7 +14,7 @@ import { type Changes, createWorkingSet } from '#ledger/working-set.ts'
 import { markTable } from '#postgres/table-marks.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { readModel } from '#projections/index.ts'
-import { createReader, type ReadScope, type ReadSource, WHOLE } from '#queries/reader.ts'
+import { Reader, type ReadScope, type ReadSource, WHOLE } from '#queries/reader.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 import { EVERY_EVENT } from '../support/every-event.ts'
@@ -37,7 +37,7 @@ const textOf = ({ past }: AnyTable, rows: readonly Row[], columns: readonly stri
     .join('\n')
 
 async function read(source: ReadSource, table: AnyTable, columns: readonly string[], look?: ReadScope): Promise<Row[]> {
-  const { rows } = await createReader(COMPANY_ID, source, WHOLE).query<Row>({
+  const { rows } = await new Reader(COMPANY_ID, source, WHOLE).query<Row>({
     text: `select ${columns.join(', ')}, ${table.past?.id} as key_id from ${markTable(table.name)} where company_id = $1`,
     readSet: look === undefined ? {} : { [table.name]: look },
   })

@@ -122,10 +122,10 @@ describe('an order, for any transitions and notifications of its payments,', fun
 
   const crashing = (writer: Writer): Writer => ({
     ...writer,
-    async run(request) {
+    async around(_request, write) {
       const fault = writerFaults.shift() ?? null
       if (fault === 'before') throw new Unavailable('crashed before the commit')
-      const answer = await writer.run(request)
+      const answer = await write()
       if (fault === 'after') throw new Unavailable('crashed after the commit')
       return answer
     },

@@ -9,6 +9,7 @@ import { kindsOf } from '#events/define.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { type Envelope, GENESIS_HASH, hashOf, type Origin, streamOf } from '#ledger/envelope.ts'
 import type { Request } from '#ledger/write/unit-of-work.ts'
+import { writeRequest } from '#ledger/write/writer.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 import { masterKeys } from '../support/master-key.ts'
@@ -122,7 +123,7 @@ for (const { name, store, runs, expected } of REPLAYS)
       invocations: readonly Invocation[],
       rest: Partial<Request> = {},
     ) =>
-      core.writer.run({
+      writeRequest(core.writer, {
         companyId,
         invocations,
         origin: 'system',

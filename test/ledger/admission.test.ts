@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { createAnswer } from '#ledger/write/answer.ts'
-import { type AdmissionCheck, withAdmission } from '#ledger/write/writer.ts'
+import { type AdmissionCheck, writeRequest } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
+import { answeringWriter } from '../support/answering-writer.ts'
 import { addition } from './counters.ts'
 
 describe('admission of writes', () => {
@@ -18,8 +19,8 @@ describe('admission of writes', () => {
       steps.push('write')
       return ANSWER
     }
-    const writer = withAdmission({ run, idle: async () => {} }, named)
-    const answer = await writer.run(addition(1, { id: 1, by: 1 })).catch((error: unknown) => error)
+    const writer = { ...answeringWriter(run), admission: named }
+    const answer = await writeRequest(writer, addition(1, { id: 1, by: 1 })).catch((error: unknown) => error)
     return { steps, answer }
   }
 

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { Envelope } from '#ledger/envelope.ts'
 import type { Answer } from '#ledger/write/answer.ts'
+import { writeRequest } from '#ledger/write/writer.ts'
 import { useDatabase } from '../support/database.ts'
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
 import { addition, echo } from './counters.ts'
@@ -37,7 +38,7 @@ describe('catch-up of the tables with the event store', () => {
     return events
   }
   const ask = (key: string, id = 1): Promise<Answer> =>
-    harness.writer.run(addition(1, { id, by: 1 }, key)) as Promise<Answer>
+    writeRequest(harness.writer, addition(1, { id, by: 1 }, key)) as Promise<Answer>
 
   it('applies events of other writers before it decides anything new', async () => {
     await left(added(1, 'r-1'), added(2, 'r-2'), added(1, 'r-3'))
@@ -145,8 +146,8 @@ describe('catch-up of the tables with the event store', () => {
       throw new Error('14 UNAVAILABLE')
     }
     const answers = await Promise.all([
-      harness.writer.run(addition(1, { id: 1, by: 1, limit: 1 })),
-      harness.writer.run(addition(1, { id: 1, by: 1, limit: 1 })),
+      writeRequest(harness.writer, addition(1, { id: 1, by: 1, limit: 1 })),
+      writeRequest(harness.writer, addition(1, { id: 1, by: 1, limit: 1 })),
     ])
     expect(answers.map((answer) => 'refused' in answer)).to.deep.equal([false, true])
     await assertLedger(harness, 1, 1)

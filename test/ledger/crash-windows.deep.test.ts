@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { isRefusal } from '#ledger/command.ts'
 import type { Answer } from '#ledger/write/answer.ts'
-import type { Writer } from '#ledger/write/writer.ts'
+import { type Writer, writeRequest } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { useDatabase } from '../support/database.ts'
 import type { CommitFault } from '../support/flaky-pool.ts'
@@ -17,7 +17,7 @@ const COMPANIES = [1, 2, 3]
 async function insist(writer: Writer, companyId: number, key: string): Promise<Answer> {
   for (let tries = 0; tries < 20; tries++) {
     try {
-      const answer = await writer.run(addition(companyId, { id: 1, by: 1 }, key))
+      const answer = await writeRequest(writer, addition(companyId, { id: 1, by: 1 }, key))
       if (isRefusal(answer)) throw new Error(`refused: ${answer.refused}`)
       return answer
     } catch (error) {
@@ -70,7 +70,7 @@ describe('crash windows of a store outside the transaction', () => {
 
   it('answers a request once if its append lands long after it seemed lost [LEDGER-8]', async () => {
     store.faults.push('late')
-    const first = harness.writer.run(addition(1, { id: 1, by: 1 }, 'slow'))
+    const first = writeRequest(harness.writer, addition(1, { id: 1, by: 1 }, 'slow'))
     expect(await first).to.include({ outcome: 'updated', json: (await insist(harness.writer, 1, 'slow')).json })
     expect(store.release(), 'the late append finds its revision taken').to.equal(0)
     await assertExactlyOnce(harness, new Map([[1, 1]]))
@@ -85,7 +85,7 @@ describe('crash windows of a store outside the transaction', () => {
       if (appends === 2) expect(store.release(), 'the late append wins').to.equal(1)
       return append(...args)
     }
-    await harness.writer.run(addition(1, { id: 1, by: 1 }, 'slow'))
+    await writeRequest(harness.writer, addition(1, { id: 1, by: 1 }, 'slow'))
     expect(appends).to.equal(2)
     await assertExactlyOnce(harness, new Map([[1, 1]]))
   })
@@ -96,7 +96,9 @@ describe('crash windows of a store outside the transaction', () => {
     store.read = () => {
       throw new Error('14 UNAVAILABLE')
     }
-    const outcome = await harness.writer.run(addition(1, { id: 1, by: 1 }, 'paid')).catch((error: unknown) => error)
+    const outcome = await writeRequest(harness.writer, addition(1, { id: 1, by: 1 }, 'paid')).catch(
+      (error: unknown) => error,
+    )
     expect(outcome).to.be.instanceOf(Unavailable)
     store.read = read
     const answer = await insist(harness.another(), 1, 'paid')
@@ -107,7 +109,7 @@ describe('crash windows of a store outside the transaction', () => {
 
   it('writes the side data of an event, such as the hash of a secret, also after settling an unknown outcome', async () => {
     store.faults.push('after')
-    await harness.writer.run(addition(1, { id: 1, by: 1, secret: 'kept' }))
+    await writeRequest(harness.writer, addition(1, { id: 1, by: 1, secret: 'kept' }))
     const { rowCount } = await harness.pool.query(`select from ops.idempotent_answers where key = 'secret-kept'`)
     expect(rowCount).to.equal(1)
     await assertExactlyOnce(harness, new Map([[1, 1]]))
@@ -116,8 +118,8 @@ describe('crash windows of a store outside the transaction', () => {
   it('catches up with appends of another writer before it decides', async () => {
     store.faults.push('after')
     harness.commitFaults.push('lost', 'lost', 'lost')
-    await harness.writer.run(addition(1, { id: 1, by: 1, limit: 1 }, 'one')).catch(() => {})
-    const second = await harness.another().run(addition(1, { id: 1, by: 1, limit: 1 }, 'two'))
+    await writeRequest(harness.writer, addition(1, { id: 1, by: 1, limit: 1 }, 'one')).catch(() => {})
+    const second = await writeRequest(harness.another(), addition(1, { id: 1, by: 1, limit: 1 }, 'two'))
     expect(second).to.include({ refused: 'validation_failed' })
     await assertExactlyOnce(harness, new Map([[1, 1]]))
   })
@@ -155,7 +157,8 @@ describe('crash windows of a store outside the transaction', () => {
             run.commitFaults.length = 0
             store.release()
             // The next request applies a late append that won.
-            for (const company of COMPANIES) await run.writer.run(addition(company, { id: 1, by: 1, limit: 0 }))
+            for (const company of COMPANIES)
+              await writeRequest(run.writer, addition(company, { id: 1, by: 1, limit: 0 }))
             expect(answers.filter((answer) => !answer.replayed)).to.have.length.at.most(keys.length)
             for (let index = 0; index < answers.length; index += 2)
               expect(answers[index]?.json).to.equal(answers[index + 1]?.json)

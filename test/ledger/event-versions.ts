@@ -29,7 +29,7 @@ import { createPool } from '#postgres/pool.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { readModel } from '#projections/index.ts'
 import { listEvents } from '#queries/events.ts'
-import { createReader, fullReader, WHOLE } from '#queries/reader.ts'
+import { fullReader, Reader, WHOLE } from '#queries/reader.ts'
 import { t } from '#queries/table-names.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
@@ -239,7 +239,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
     it('as-of reads show every past revision', async () => {
       for (const [revision, count] of [0, 1, 2, 3, 4, 5].entries()) {
         const then = await withCompanyAsOf(core, companyId, { revision }, async ({ source }) =>
-          names(createReader(companyId, source, WHOLE)),
+          names(new Reader(companyId, source, WHOLE)),
         )
         expect(then).to.deep.equal(['Pães', 'Doces', 'Bolos', 'Tortas', 'Cafés'].slice(0, count))
       }

@@ -10,6 +10,7 @@ import {
   startCatchUpSubscription,
 } from '#ledger/follow/follower.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
+import { writeRequest } from '#ledger/write/writer.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
 import { keysIn } from '../support/master-key.ts'
@@ -95,7 +96,7 @@ describe('follower of a store outside Postgres', () => {
   it('does not disturb an active writer, and applies nothing twice beside it', async () => {
     follower = startCatchUpSubscription(options())
     await Promise.all(
-      Array.from({ length: 60 }, (_, n) => harness.writer.run(addition(1, { id: n % 3, by: 1 }, `key-${n}`))),
+      Array.from({ length: 60 }, (_, n) => writeRequest(harness.writer, addition(1, { id: n % 3, by: 1 }, `key-${n}`))),
     )
     await assertLedger(harness, 1, 60)
     await until(async () => (await readSubscriptionCheckpoint(pool)) === '59', { what: 'the checkpoint' })

@@ -5,6 +5,7 @@ import { Refused } from '#cli/verb.ts'
 import { createCustomer } from '#commands/people/customers.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
+import { writeRequest } from '#ledger/write/writer.ts'
 import { readModel } from '#projections/index.ts'
 import { type Core, type CoreOptions, openCore } from '#service/core.ts'
 import { type Json, type Reply, send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -192,7 +193,7 @@ for (const [name, outside] of [
       return rows.map((row) => row.name)
     }
     const create = (core: Core, { id: companyId }: TestCompany, customer: string) =>
-      core.writer.run({
+      writeRequest(core.writer, {
         companyId,
         invocations: [{ command: createCustomer, input: { name: customer } }],
         origin: 'system',

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import type { EventStore } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
+import { writeRequest } from '#ledger/write/writer.ts'
 import { createPool } from '#postgres/pool.ts'
 import { addition, counterModel } from './counters.ts'
 import { empty, type Harness, openHarness } from './writer-harness.ts'
@@ -47,7 +48,7 @@ export async function openReadTables(url: string, store: EventStore | null = nul
     async fill(count = 60, from = 0) {
       await Promise.all(
         Array.from({ length: count }, (_, n) =>
-          harness.writer.run(addition(1 + (n % 2), { id: n % 5, by: 1 }, `key-${from + n}`)),
+          writeRequest(harness.writer, addition(1 + (n % 2), { id: n % 5, by: 1 }, `key-${from + n}`)),
         ),
       )
     },

@@ -5,6 +5,7 @@ import type { ReadModel } from '#ledger/projection.ts'
 import type { RebuildOptions } from '#ledger/rebuild/build.ts'
 import { rebuild } from '#ledger/rebuild/rebuild.ts'
 import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
+import { writeRequest } from '#ledger/write/writer.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
 import { keysIn } from '../support/master-key.ts'
@@ -68,7 +69,7 @@ describe('rebuild', () => {
     await given.fill()
     const store = storeWith(async () => {
       await ensureLedger(given.harness.pool, 3)
-      await given.harness.writer.run(addition(3, { id: 1, by: 5 }))
+      await writeRequest(given.harness.writer, addition(3, { id: 1, by: 5 }))
       await given.fill(4, 100)
     })
     const { events, companies, parity } = await build(counterModel, store)
@@ -173,7 +174,8 @@ describe('rebuild', () => {
   it('handles ledgers far longer than the memory limit', async () => {
     const inputs = Array.from({ length: 500 }, (_, n) => n)
     for (let start = 0; start < 9_500; start += inputs.length) {
-      await given.harness.writer.run(
+      await writeRequest(
+        given.harness.writer,
         additions(
           1,
           inputs.map((n) => ({ id: (start + n) % 3_001, by: 1 })),

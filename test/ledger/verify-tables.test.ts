@@ -3,6 +3,7 @@ import type { Pool } from 'pg'
 import type { EventStore } from '#ledger/port.ts'
 import { REBUILD_LOCK } from '#ledger/rebuild/rebuild.ts'
 import { type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/verify-tables.ts'
+import { writeRequest } from '#ledger/write/writer.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
 import { keysIn } from '../support/master-key.ts'
@@ -74,7 +75,7 @@ describe('verification of tables', () => {
     const store: EventStore = {
       ...given.harness.store,
       async *read(stream, from) {
-        if (from > 0) await given.harness.writer.run(addition(1, { id: 9, by: 1 }))
+        if (from > 0) await writeRequest(given.harness.writer, addition(1, { id: 9, by: 1 }))
         yield* given.harness.store.read(stream, from)
       },
     }

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { isRefusal } from '#ledger/command.ts'
 import type { Answer } from '#ledger/write/answer.ts'
+import { type Writer, writeRequest } from '#ledger/write/writer.ts'
 import { useDatabase } from '../support/database.ts'
 import { purgeTables } from '../support/purge.ts'
 import { addition } from './counters.ts'
@@ -21,7 +22,7 @@ describe('writer, stored answers', () => {
   after(() => harness?.close())
 
   const run = async (key: string, company = 1): Promise<Answer> => {
-    const answer = await harness.writer.run(addition(company, ONE, key))
+    const answer = await writeRequest(harness.writer, addition(company, ONE, key))
     if (isRefusal(answer)) throw new Error(answer.refused)
     return answer
   }
@@ -34,7 +35,9 @@ describe('writer, stored answers', () => {
   for (const processes of [1, 2]) {
     it(`are returned to 19 of 20 concurrent requests with one key, in ${processes === 1 ? 'one process' : 'two processes'} [IDEM-6]`, async () => {
       const writers = processes === 1 ? [harness.writer] : [harness.writer, harness.another()]
-      const requests = Array.from({ length: 20 }, (_, n) => writers[n % processes]?.run(addition(1, ONE, 'key')))
+      const requests = Array.from({ length: 20 }, (_, n) =>
+        writeRequest(writers[n % processes] as Writer, addition(1, ONE, 'key')),
+      )
       const answers = (await Promise.all(requests)) as Answer[]
       expect(new Set(answers.map(({ outcome, json }) => `${outcome} ${json}`)).size).to.equal(1)
       expect(answers.filter(({ replayed }) => replayed)).to.have.length(19)
@@ -45,13 +48,13 @@ describe('writer, stored answers', () => {
 
   it('refuse another request with the same key, in the same group and later [IDEM-3]', async () => {
     const [first, other] = await Promise.all([
-      harness.writer.run(addition(1, ONE, 'key', 'one body')),
-      harness.writer.run(addition(1, ONE, 'key', 'another body')),
+      writeRequest(harness.writer, addition(1, ONE, 'key', 'one body')),
+      writeRequest(harness.writer, addition(1, ONE, 'key', 'another body')),
     ])
     expect(first).to.include({ outcome: 'updated' })
     expect(other).to.deep.equal({ refused: 'idempotency_key_reuse' })
-    expect(await harness.writer.run(addition(1, ONE, 'key', 'another body'))).to.deep.equal(other)
-    expect(await harness.writer.run(addition(1, ONE, 'key', 'one body'))).to.include({ replayed: true })
+    expect(await writeRequest(harness.writer, addition(1, ONE, 'key', 'another body'))).to.deep.equal(other)
+    expect(await writeRequest(harness.writer, addition(1, ONE, 'key', 'one body'))).to.include({ replayed: true })
     await assertLedger(harness, 1, 1)
   })
 
@@ -83,7 +86,7 @@ describe('writer, stored answers', () => {
   it('release their key for another request once they have expired', async () => {
     await run('key')
     await age('key', '25 hours')
-    expect(await harness.writer.run(addition(1, ONE, 'key', 'another body'))).to.include({
+    expect(await writeRequest(harness.writer, addition(1, ONE, 'key', 'another body'))).to.include({
       outcome: 'updated',
       replayed: false,
     })

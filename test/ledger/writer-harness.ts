@@ -96,7 +96,7 @@ export async function openHarness(
     rings,
     another: () => another().writer,
     async close() {
-      await first.writer.idle()
+      await first.writer.queue.idle()
       await Promise.all([pool, ...writerPools].map((each) => each.end()))
     },
   }

@@ -4,6 +4,7 @@ import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Answer } from '#ledger/write/answer.ts'
 import type { Request } from '#ledger/write/unit-of-work.ts'
+import { writeRequest } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { useDatabase } from '../support/database.ts'
 import type { CommitFault } from '../support/flaky-pool.ts'
@@ -28,13 +29,13 @@ describe('writer, during Postgres failures', () => {
   afterEach(() => harness.close())
 
   const run = async (company: number, key?: string): Promise<Answer> => {
-    const answer = await harness.writer.run(addition(company, ONE, key))
+    const answer = await writeRequest(harness.writer, addition(company, ONE, key))
     if (isRefusal(answer)) throw new Error(answer.refused)
     return answer
   }
   /** Retries until there is an answer. */
   const insist = (request: Request, tries = 10): Promise<Answer | Refusal> =>
-    harness.writer.run(request).catch((error: unknown) => {
+    writeRequest(harness.writer, request).catch((error: unknown) => {
       if (!(error instanceof Unavailable) || tries === 0) throw error
       return insist(request, tries - 1)
     })
@@ -73,9 +74,9 @@ describe('writer, during Postgres failures', () => {
     it(`answers every request and applies it once if a COMMIT is ${faults} [LEDGER-6, LEDGER-8]`, async () => {
       harness.commitFaults.push(...faults)
       const answers = await Promise.all([
-        ...times(10, (n) => harness.writer.run(addition(1, ONE, n % 2 ? `key-${n}` : undefined))),
-        ...times(10, () => harness.writer.run(addition(2, { ...ONE, limit: 5 }))),
-        harness.writer.run(additions(3, Array(5).fill(ONE), 'batch')),
+        ...times(10, (n) => writeRequest(harness.writer, addition(1, ONE, n % 2 ? `key-${n}` : undefined))),
+        ...times(10, () => writeRequest(harness.writer, addition(2, { ...ONE, limit: 5 }))),
+        writeRequest(harness.writer, additions(3, Array(5).fill(ONE), 'batch')),
       ])
       expect(answers.filter(isRefusal)).to.have.length(5)
       await assertLedger(harness, 1, 10)
@@ -171,8 +172,8 @@ describe('writer, during Postgres failures', () => {
   it('is unavailable after its pool was ended', async () => {
     const own = await openHarness(database.url, null, [1])
     await own.close()
-    expect(await failureOf(own.writer.run(addition(1, ONE)))).to.be.instanceOf(Unavailable)
-    await own.writer.idle()
+    expect(await failureOf(writeRequest(own.writer, addition(1, ONE)))).to.be.instanceOf(Unavailable)
+    await own.writer.queue.idle()
   })
 
   it('times out once on a locked ledger for all its requests, and answers those of other companies', async () => {

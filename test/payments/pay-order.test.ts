@@ -60,10 +60,10 @@ describe('interrupted payment', () => {
     let units = 0
     return {
       ...api.core.writer,
-      async run(request) {
+      async around(_request, write) {
         units += 1
         if (units === unit && when === 'before') crash()
-        const answer = await api.core.writer.run(request)
+        const answer = await write()
         return units === unit ? crash() : answer
       },
     }

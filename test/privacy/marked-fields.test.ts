@@ -13,7 +13,7 @@ import { markTable } from '#postgres/table-marks.ts'
 import { exportPersonData } from '#privacy/data-export.ts'
 import { textErasureOf } from '#privacy/record-erasure.ts'
 import { readModel } from '#projections/index.ts'
-import { createReader, fullReader, presentSource, type Reader, WHOLE } from '#queries/reader.ts'
+import { fullReader, presentSource, Reader, WHOLE } from '#queries/reader.ts'
 import type { Json } from '../support/api.ts'
 import {
   attemptId,
@@ -189,7 +189,7 @@ describe('fields that the event catalogue marks as personal [PRIV-62]', function
     for await (const event of api.core.store.read(streamOf(company.id), 0)) note(stored, [event])
     note(opened, await openedEvents(api.core, company.id))
     shown = await rowsSeenBy(fullReader(api.core.pool, company.id))
-    masked = await rowsSeenBy(createReader(company.id, presentSource(api.core.pool), { ...WHOLE, hidesPersons: true }))
+    masked = await rowsSeenBy(new Reader(company.id, presentSource(api.core.pool), { ...WHOLE, hidesPersons: true }))
     const { key } = await company.newKey(['audit:read'])
     const headers = { authorization: `Bearer ${key}` }
     fed = (await company.call('GET', '/events?opened=true&limit=200', undefined, headers)).text

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createStore } from '#commands/stores.ts'
 import { readModel } from '#projections/index.ts'
 import { OWN_ROLLUPS, OWN_ROWS } from '#queries/own-sales.ts'
-import { createReader, presentSource, WHOLE } from '#queries/reader.ts'
+import { presentSource, Reader, WHOLE } from '#queries/reader.ts'
 import { t } from '#queries/table-names.ts'
 import type { Json } from '../support/api.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
@@ -78,7 +78,7 @@ describe('rows of own sales', () => {
       from: new Date(from - 12 * HOUR_MS).toISOString(),
       to: new Date(from + HOUR_MS).toISOString(),
     }
-    const reader = createReader(company.id, presentSource(api.core.pool), { ...WHOLE, ownSales })
+    const reader = new Reader(company.id, presentSource(api.core.pool), { ...WHOLE, ownSales })
     const named = `select t.name from (${text}) t(name, company_id) where t.company_id = $1 order by 1`
     return (await reader.query({ text: named })).rows.map(({ name }) => name)
   }

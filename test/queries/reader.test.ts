@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createReader, type presentSource, type SentStatement, type Sight, WHOLE } from '#queries/reader.ts'
+import { type presentSource, Reader, type SentStatement, type Sight, WHOLE } from '#queries/reader.ts'
 import { t } from '#queries/table-names.ts'
 
 /** Answers every statement with these rows, and records the statements. */
@@ -7,7 +7,7 @@ function answering(rows: object[]) {
   const sent: SentStatement[] = []
   const source = { isPast: false, send: async (statement: SentStatement) => ({ rows, sent: sent.push(statement) }) }
   const seeing = (sight: Partial<Sight>, companyId = 7) =>
-    createReader(companyId, source as unknown as ReturnType<typeof presentSource>, { ...WHOLE, ...sight })
+    new Reader(companyId, source as unknown as ReturnType<typeof presentSource>, { ...WHOLE, ...sight })
   return { sent, seeing }
 }
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { readModel } from '#projections/index.ts'
 import { OWN_ROLLUPS, OWN_ROWS } from '#queries/own-sales.ts'
-import { createReader, fullReader, presentSource, type Sight, WHOLE } from '#queries/reader.ts'
+import { fullReader, presentSource, Reader, type Sight, WHOLE } from '#queries/reader.ts'
 import { getRequest } from '#queries/requests.ts'
 import { RULES, type Rule, ruleOf } from '#queries/tables.ts'
 import { useCompany } from '../support/use-api.ts'
@@ -44,7 +44,7 @@ describe('rules of tables', () => {
     // The API flushes the log before it reads it.
     expect((await company.get(`/requests/${id}`)).status).to.equal(200)
     const sent = async (sight: Partial<Sight>) => {
-      const reader = createReader(company.id, presentSource(api.core.pool), { ...WHOLE, ...sight })
+      const reader = new Reader(company.id, presentSource(api.core.pool), { ...WHOLE, ...sight })
       return JSON.parse((await getRequest(reader, id)).record ?? '{}')
     }
     expect((await sent({})).body).to.be.an('object')

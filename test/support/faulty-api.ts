@@ -1,6 +1,5 @@
 import type { Pool } from 'pg'
 import type { ApiAuthenticator } from '#access/api-authenticator.ts'
-import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import type { Core } from '#service/core.ts'
 import type { Services } from '#services.ts'
@@ -33,7 +32,7 @@ export async function startFaultyApi(core: Core, databaseUrl: string): Promise<F
   async function faults(error: Error): Promise<Faults> {
     const fail = () => Promise.reject(error)
     const pool = { query: fail, connect: fail } as unknown as Pool
-    const writer = { run: fail } as unknown as Writer
+    const writer = { ...core.writer, around: fail }
     const failing = { ...core, pool, poolOf: () => pool, writer }
     return {
       handlers: await listen(failing),

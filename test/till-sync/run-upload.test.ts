@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { refuse } from '#domain/refusal.ts'
 import { command, type Invocation, invoke } from '#ledger/command.ts'
-import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { runUpload, type Uploading } from '#till-sync/run-upload.ts'
+import { answeringWriter } from '../support/answering-writer.ts'
 
 interface Element {
   readonly id: number
@@ -17,17 +17,14 @@ const looking = command<Element>({ ...simple, lookup: () => ({ name: 'l', text: 
 function createUploading() {
   const recorded: number[] = []
   const logged: string[] = []
-  const writer: Writer = {
-    idle: async () => {},
-    async run({ invocations }) {
-      const elements = invocations.map(({ input }) => input as Element)
-      const faulty = elements.find(({ fault }) => fault !== undefined)
-      if (faulty) throw faulty.fault
-      recorded.push(...elements.map(({ id }) => id))
-      const results = elements.map(({ id }) => ({ outcome: 'created' as const, subject: `sale/${id}`, json: '' }))
-      return { outcome: 'updated', json: '', record: null, results, replayed: false, revision: 0 }
-    },
-  }
+  const writer = answeringWriter(async ({ invocations }) => {
+    const elements = invocations.map(({ input }) => input as Element)
+    const faulty = elements.find(({ fault }) => fault !== undefined)
+    if (faulty) throw faulty.fault
+    recorded.push(...elements.map(({ id }) => id))
+    const results = elements.map(({ id }) => ({ outcome: 'created' as const, subject: `sale/${id}`, json: '' }))
+    return { outcome: 'updated', json: '', record: null, results, replayed: false, revision: 0 }
+  })
   const session = { companyId: 1, userId: 1, email: 'a@b.example', tokenHash: Buffer.alloc(32) }
   const response = { closed: false, locals: { requestId: 'r' } }
   const log = (message: string) => void logged.push(message)

@@ -4,7 +4,7 @@ import type { Rows } from '#ledger/working-set.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { markTable } from '#postgres/table-marks.ts'
 import { type CompanyRow, companies, keepsClock } from '#projections/companies.ts'
-import { createReader, fullReader, type Reader, WHOLE } from '#queries/reader.ts'
+import { fullReader, Reader, WHOLE } from '#queries/reader.ts'
 import { type AsOfCore, withCompanyAsOf } from './as-of.ts'
 import type { PastRow } from './row-versions.ts'
 
@@ -37,7 +37,7 @@ export async function withRowsAfter<T>(
     if (!(error instanceof HasChanged)) throw error
   }
   const answer = await withCompanyAsOf(core, companyId, { revision }, async ({ source }) => ({
-    found: await work(loaderOf(createReader(companyId, source, WHOLE))),
+    found: await work(loaderOf(new Reader(companyId, source, WHOLE))),
   }))
   return isRefusal(answer) ? null : answer.found
 }

@@ -2,7 +2,7 @@ import type { Refusal } from '#domain/refusal.ts'
 import { type Command, type Invocation, invoke, isRefusal } from '../command.ts'
 import type { Answer, CommandResult } from './answer.ts'
 import type { Request } from './unit-of-work.ts'
-import type { Writer } from './writer.ts'
+import { type Writer, writeRequest } from './writer.ts'
 
 /** Company, channel, actor and request id of an action; all of them are recorded in the events. */
 export type Actor = Pick<Request, 'companyId' | 'origin' | 'actor' | 'requestId' | 'guard' | 'traceparent'>
@@ -37,7 +37,7 @@ export const runCommands = (
   acting: Actor,
   invocations: readonly Invocation[],
   answering: Answering,
-): Promise<Answer | Refusal> => writer.run({ ...acting, invocations, ...answering })
+): Promise<Answer | Refusal> => writeRequest(writer, { ...acting, invocations, ...answering })
 
 /** Runs one command. @throws Unavailable if the outcome cannot be guaranteed. */
 export const runCommand = <I>(

@@ -1,12 +1,11 @@
 import type { Pool, PoolClient } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import { Unavailable } from '#lib/errors.ts'
-import type { LimiterFigures } from '#lib/fair-share-limiter.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { blockFor } from '../missing-keys.ts'
 import type { Answer } from './answer.ts'
 import { type AttemptOptions, attempt, InDoubt } from './attempt.ts'
-import { createQueue, type QueueLimits } from './queue.ts'
+import { createQueue, type Queue, type QueueLimits } from './queue.ts'
 import { type Doubtful, findStored } from './resolve.ts'
 import type { Decided, Request } from './unit-of-work.ts'
 
@@ -25,24 +24,30 @@ export interface GroupFigures {
   readonly duration_ms: number
 }
 
-export interface Writer {
-  /** Runs a request in a group with others. @throws Unavailable if the outcome cannot be guaranteed. */
-  run(request: Request): Promise<Answer | Refusal>
-  /** Resolves when all accepted requests are answered. */
-  idle(): Promise<void>
-}
-
 /** A condition of the process for writes; it may wait. @throws Unavailable to refuse the request */
 export type AdmissionCheck = () => void | Promise<void>
 
-/** The same queue behind checks, which each request passes in this order. */
-export const withAdmission = (writer: Writer, checks: readonly AdmissionCheck[]): Writer => ({
-  idle: writer.idle,
-  async run(request) {
-    for (const check of checks) await check()
-    return writer.run(request)
-  },
-})
+/** The unit of work: many commands, one commit (LEDGER-6). `writeRequest` uses it. */
+export interface Writer {
+  readonly queue: Queue<Pending>
+  /** Each request passes them in this order before it joins the queue. */
+  readonly admission: readonly AdmissionCheck[]
+  /** What happens around each request, such as counting. */
+  readonly around?: (request: Request, write: () => Promise<Answer | Refusal>) => Promise<Answer | Refusal>
+}
+
+/** Runs a request in a group with others. @throws Unavailable if the outcome cannot be guaranteed. */
+export const writeRequest = (writer: Writer, request: Request): Promise<Answer | Refusal> =>
+  writer.around ? writer.around(request, () => enqueue(writer, request)) : enqueue(writer, request)
+
+/** The queue of `createWriter` runs it by `runGroup`. */
+async function enqueue({ queue, admission }: Writer, request: Request): Promise<Answer | Refusal> {
+  for (const check of admission) await check()
+  return new Promise((resolve, reject) => {
+    const takesLong = request.invocations.some(({ command }) => command.lookup !== undefined || command.isAlone)
+    queue.push({ ...request, takesLong, resolve, reject, inDoubt: [] })
+  })
+}
 
 interface Pending extends Doubtful {
   readonly takesLong: boolean
@@ -53,8 +58,7 @@ interface Pending extends Doubtful {
 /** A late append can win only once per attempt, so a few rounds resolve all outcomes that can be resolved. */
 const RESOLVE_ATTEMPTS = 5
 
-/** The unit of work: many commands, one commit (LEDGER-6). */
-export function createWriter(options: WriterOptions): Writer & { readonly waiting: LimiterFigures } {
+export function createWriter(options: WriterOptions): Writer {
   const queue = createQueue<Pending>(options.limits, async (group) => {
     const began = performance.now()
     await runGroup(options, group, RESOLVE_ATTEMPTS).catch((error: unknown) => {
@@ -63,15 +67,7 @@ export function createWriter(options: WriterOptions): Writer & { readonly waitin
     const commands = group.reduce((sum, { invocations }) => sum + invocations.length, 0)
     options.onGroup?.({ commands, duration_ms: performance.now() - began })
   })
-  return {
-    run: (request) =>
-      new Promise((resolve, reject) => {
-        const takesLong = request.invocations.some(({ command }) => command.lookup !== undefined || command.isAlone)
-        queue.push({ ...request, takesLong, resolve, reject, inDoubt: [] })
-      }),
-    idle: () => queue.idle(),
-    waiting: queue,
-  }
+  return { queue, admission: [] }
 }
 
 async function runGroup(options: WriterOptions, group: readonly Pending[], attemptsLeft: number): Promise<void> {

@@ -12,12 +12,12 @@ type Counting = Pick<Metrics, 'onCommands' | 'onRefused' | 'onUnanswered'>
  */
 export function countedWriter(writer: Writer, metrics: Counting): Writer {
   return {
-    idle: writer.idle,
-    async run(request) {
+    ...writer,
+    async around(request, write) {
       const commands = request.invocations.length
       metrics.onUnanswered(commands)
       try {
-        const answer = await writer.run(request)
+        const answer = await write()
         if (isRefusal(answer)) count(metrics, [answer])
         else if (answer.replayed) metrics.onCommands('replayed', commands)
         else count(metrics, answer.results)

@@ -4,7 +4,7 @@ import { updateUser } from '#commands/users.ts'
 import { isSealed } from '#crypto/sealed-value.ts'
 import { streamOf } from '#ledger/envelope.ts'
 import { exportPersonData } from '#privacy/data-export.ts'
-import { createReader, presentSource, WHOLE } from '#queries/reader.ts'
+import { presentSource, Reader, WHOLE } from '#queries/reader.ts'
 import { getSale } from '#queries/sales/sales.ts'
 import { t } from '#queries/table-names.ts'
 import { expectInvalid, expectProblem } from '../../support/answers.ts'
@@ -79,7 +79,7 @@ describe('sales: seller', () => {
 
   it('is masked for auditors, a name without a user too [PRIV-62]', async () => {
     const { id } = await createTestUser(company)
-    const masked = createReader(company.id, presentSource(api.core.pool), { ...WHOLE, hidesPersons: true })
+    const masked = new Reader(company.id, presentSource(api.core.pool), { ...WHOLE, hidesPersons: true })
     for (const seller of [{ user_id: id }, { name: 'Ana' }]) {
       const sale = await soldBy(seller)
       const { record } = (await getSale(masked, sale.id)) as unknown as { record: string }

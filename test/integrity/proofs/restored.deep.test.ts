@@ -124,10 +124,10 @@ describe('a restored or copied database', () => {
     let calls = 0
     const crashing: Writer = {
       ...core.writerAfterRestore,
-      async run(request) {
+      async around(_request, write) {
         calls += 1
         if (calls > 1) throw new Error('crash')
-        return core.writerAfterRestore.run(request)
+        return write()
       },
     }
     expect(await restore(restoring(core, folder, crashing), SAID).catch(({ message }) => message)).to.equal('crash')

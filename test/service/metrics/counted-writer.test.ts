@@ -1,10 +1,11 @@
 import { expect } from 'chai'
-import { refuse } from '#domain/refusal.ts'
-import { type CommandResult, createAnswer } from '#ledger/write/answer.ts'
+import { type Refusal, refuse } from '#domain/refusal.ts'
+import { type Answer, type CommandResult, createAnswer } from '#ledger/write/answer.ts'
 import type { Request } from '#ledger/write/unit-of-work.ts'
-import type { Writer } from '#ledger/write/writer.ts'
+import { writeRequest } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { countedWriter } from '#service/metrics/counted-writer.ts'
+import { answeringWriter } from '../../support/answering-writer.ts'
 
 const RESULT: CommandResult = { outcome: 'created', subject: 'sale/1', json: '{}' }
 const answer = (results: readonly CommandResult[], replayed = false) =>
@@ -22,20 +23,17 @@ const requestOf = (commands: number): Request => ({
 })
 
 /** Counts recorded while a writer with this `run` answers a request. */
-async function counted(request: Request, run: Writer['run']): Promise<object> {
+async function counted(request: Request, run: (request: Request) => Promise<Answer | Refusal>): Promise<object> {
   const counts: Record<string, number> = {}
   let unanswered = 0
   const add = (name: string, count: number) => {
     counts[name] = (counts[name] ?? 0) + count
   }
   const writer = countedWriter(
-    {
-      idle: async () => {},
-      run(all) {
-        expect(unanswered).to.equal(request.invocations.length)
-        return run(all)
-      },
-    },
+    answeringWriter((all) => {
+      expect(unanswered).to.equal(request.invocations.length)
+      return run(all)
+    }),
     {
       onCommands: add,
       onRefused: (code) => add(code, 1),
@@ -44,7 +42,7 @@ async function counted(request: Request, run: Writer['run']): Promise<object> {
       },
     },
   )
-  await writer.run(request).catch(() => null)
+  await writeRequest(writer, request).catch(() => null)
   expect(unanswered).to.equal(0)
   return counts
 }
