@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
-import { commandLine } from '#lib/own-program.ts'
-import { type CliCommand, COMMANDS, find, type Name, usageOf } from './commands.ts'
+import { type CliCommand, COMMANDS, find, type Name } from './commands.ts'
+import { helpOn } from './help.ts'
 
 /** The command line is incomplete or unknown; `usage` shows the correct form. */
 export class WrongUsage extends Error {
@@ -8,17 +8,14 @@ export class WrongUsage extends Error {
   readonly usage: string
   constructor(message: string, candidates: readonly Name[]) {
     super(message)
-    this.usage = usageText(candidates)
+    this.usage = helpOn(candidates)
   }
 }
 
-const usageText = (names: readonly Name[]): string =>
-  `${commandLine('<command>', '[--json]')}\n\n${names.map(usageOf).join('\n')}`
-
-/** Usage of all commands that match the words. */
+/** Help about all verbs that match the words. */
 export function usageFor(words: readonly string[]): string {
   const found = find(words)
-  return usageText('candidates' in found ? found.candidates : [found.name])
+  return helpOn('candidates' in found ? found.candidates : [found.name])
 }
 
 /** Raw values of flags; absent flags are undefined. */
@@ -27,14 +24,15 @@ export type FlagValues = Readonly<Record<string, string | undefined>>
 /** Parses the verb and its flags, each as `--flag value` or `--flag=value`. @throws WrongUsage */
 export function parseCommandLine(words: readonly string[]): { name: Name; values: FlagValues } {
   const found = find(words)
-  if ('candidates' in found) throw new WrongUsage('There is no such command.', found.candidates)
+  if ('candidates' in found)
+    throw new WrongUsage(words.length > 0 ? `unknown verb "${words.join(' ')}"` : 'a verb is missing', found.candidates)
   const { name, rest } = found
   const { flags, positional }: CliCommand = COMMANDS[name]
   const { values, positionals } = parse(name, rest)
   if (positional !== undefined && values[positional] === undefined) values[positional] = positionals.shift()
-  if (positionals.length > 0) throw new WrongUsage(`What does "${positionals[0]}" mean?`, [name])
+  if (positionals.length > 0) throw new WrongUsage(`unexpected argument "${positionals[0]}"`, [name])
   const missing = Object.keys(flags).filter((flag) => flags[flag]?.required && values[flag] === undefined)
-  if (missing.length > 0) throw new WrongUsage(`Missing: ${missing.map((flag) => `--${flag}`).join(', ')}`, [name])
+  if (missing.length > 0) throw new WrongUsage(`missing: ${missing.map((flag) => `--${flag}`).join(', ')}`, [name])
   return { name, values }
 }
 

@@ -17,7 +17,12 @@ export type Flags = Readonly<Record<string, Flag>>
 
 /** Words and flags of a verb. */
 export interface CliCommand {
+  /** One line of the list of verbs: begins with a verb, at most 70 characters. */
   readonly summary: string
+  /** What help about the verb says further. */
+  readonly details?: string
+  /** Arguments of a working call. */
+  readonly example?: string
   readonly flags: Flags
   /** Flag whose name may be omitted. */
   readonly positional?: string
@@ -73,8 +78,10 @@ const ofProvider = { 'access-token': secret(optional('TOKEN')), 'notification-se
 /** All verbs, by name. */
 export const COMMANDS = {
   'company create': {
-    summary:
-      'registers a company; the plan "api" includes the integration API; --test makes it a test company, for ever, with keys tb_test_, a clock of its own and a reset; it gets the usual ways to pay, or none with --without-payment-types',
+    summary: 'registers a company',
+    details:
+      '--test makes it a test company for ever: keys tb_test_, a clock of its own, a reset. The plan "api" includes the integration API. --without-payment-types leaves out the usual ways to pay.',
+    example: '--name "Padaria Central" --cnpj 11.222.333/0001-81 --plan api',
     flags: {
       name: required('NAME'),
       cnpj: required('CNPJ'),
@@ -84,38 +91,46 @@ export const COMMANDS = {
     },
   },
   'company update': {
-    summary:
-      'changes what is given; an empty --logo-url=, --state-registration=, --tax-regime=, --address=, --phone= or --brand-color= removes what was there',
+    summary: 'changes a company',
+    details: 'Only what is given changes. An empty value, such as --phone=, removes what was there.',
+    example: '4 --name "Padaria do Centro" --phone=',
     flags: { company: required('ID'), name: optional('NAME'), cnpj: optional('CNPJ'), ...ofCompany },
     positional: 'company',
   },
   'company list': { summary: 'lists the companies', flags: {} },
   'company export': {
-    summary:
-      'closes a company and writes all of it to a file, or to standard output, for another installation (cell) to import; may be repeated',
+    summary: 'closes a company and writes it to a file for another installation',
+    details: 'May be repeated: the file is the same. Without --to it goes to standard output.',
+    example: '4 --to company-4.jsonl',
     flags: { company: required('ID'), to: optional('FILE') },
     positional: 'company',
   },
   'company import': {
-    summary:
-      'imports a company from its file, or from standard input, opens it here, and prints the note for company remove',
+    summary: 'imports a company from its file and prints the note of the import',
+    details: 'Without --from it reads standard input. `company remove` takes the note.',
+    example: '--from company-4.jsonl',
     flags: { from: optional('FILE'), 'allow-same-cnpj': toggle },
   },
   'company remove': {
-    summary: 'removes an exported company for good, given the note of its import; interrupted: run it again',
+    summary: 'removes an exported company for good',
+    details: 'Needs the note of its import. After an interruption run it again.',
+    example: '4 --note import-4.note',
     flags: { company: required('ID'), note: required('FILE') },
     positional: 'company',
   },
   'company reopen': {
-    summary:
-      'opens an exported company again, which must not have been imported anywhere: the file is void, destroy it',
+    summary: 'opens an exported company again; its file becomes void',
+    details: 'Only if the file was not imported anywhere. Destroy the file.',
+    example: '4 --reason "import cancelled"',
     flags: { company: required('ID'), reason: required('TEXT') },
     positional: 'company',
   },
 
   'payment-type create': {
-    summary:
-      'defines a way to pay; --fee is a surcharge within the amount, --acquirer-rate what the acquirer keeps of it, --acquirer-rate-2-6 and --acquirer-rate-7-12 of instalments, --settles-in the days until it pays, --fee-refunded whether its fee comes back with a refund',
+    summary: 'defines a way to pay',
+    details:
+      '--fee is a surcharge within the amount, --acquirer-rate what the acquirer keeps of it (-2-6, -7-12: of instalments), --settles-in the days until it pays, --fee-refunded whether its fee comes back with a refund.',
+    example: '--company 1 --name "Crédito" --kind card --acquirer-rate 3.20 --settles-in 30',
     flags: {
       company: required('ID'),
       name: required('NAME'),
@@ -124,7 +139,8 @@ export const COMMANDS = {
     },
   },
   'payment-type update': {
-    summary: 'changes the way to pay with this id, or else the one with this name',
+    summary: 'changes a way to pay, found by id or name',
+    example: '7 --company 1 --acquirer-rate 2.90',
     flags: {
       id: optional('ID'),
       company: required('ID'),
@@ -134,44 +150,63 @@ export const COMMANDS = {
     },
     positional: 'id',
   },
-  'payment-type list': { summary: 'lists the ways to pay of a company', flags: { company: required('ID') } },
+  'payment-type list': {
+    summary: 'lists the ways to pay of a company',
+    example: '--company 1',
+    flags: { company: required('ID') },
+  },
 
   'user create': {
-    summary: 'lets a person log in at the counter and in the panel; one whom another company knows keeps the password',
+    summary: 'creates a user who logs in to the panel and to tills',
+    details: 'A person whom another company knows keeps the password. Auditors need --access-until.',
+    example: '--company 1 --email ana@example.com --name Ana --role manager --password -',
     flags: { ...user, name: required('NAME'), password: secret(required('PASSWORD')), ...terms, role: required(ROLES) },
   },
   'user invite': {
-    summary:
-      'asks a person to join the company, by a link that is mailed, or shown this once where no mail is set up; again: another link',
+    summary: 'invites a person by a link',
+    details: 'The link is mailed, or shown once without SMTP_URL. Inviting again makes another link.',
+    example: '--company 1 --email ana@example.com --name Ana --role clerk',
     flags: { ...user, name: required('NAME'), ...terms, role: required(ROLES) },
   },
   'user list': {
-    summary: 'lists the users of a company, also inactive ones',
+    summary: 'lists the users of a company, inactive ones too',
+    example: '--company 1',
     flags: { company: required('ID') },
   },
   'user update': {
-    summary: 'changes the name, the role or the terms of a user; one owner must be left',
+    summary: 'changes name, role or terms of a user',
+    details: 'One active owner must be left.',
+    example: '--company 1 --email ana@example.com --role owner',
     flags: { ...user, name: optional('NAME'), ...terms, role: optional(ROLES) },
   },
   'user set-password': {
-    summary: 'gives a person another password and ends whatever was open with the old one, in all companies',
+    summary: 'sets a password and ends the sessions and tokens of the person',
+    details: 'Counts for all companies of the person.',
+    example: '--company 1 --email ana@example.com --password -',
     flags: { ...user, password: secret(required('PASSWORD')) },
   },
   'user remove-second-factor': {
-    summary:
-      'removes the second factors and recovery codes of a person who has lost them, for all companies: the password alone logs in again',
+    summary: 'removes second factors and recovery codes of a person',
+    details: 'For all companies: the password alone logs in again.',
+    example: '--company 1 --email ana@example.com',
     flags: user,
   },
   'user deactivate': {
-    summary:
-      'shuts a user out of the company, in the panel and at tills, from the next call on; takes an invitation back',
+    summary: 'ends the access of a user, or an invitation, at once',
+    example: '--company 1 --email ana@example.com',
     flags: user,
   },
-  'user reactivate': { summary: 'lets a user log in again', flags: user },
+  'user reactivate': {
+    summary: 'lets a deactivated user log in again',
+    example: '--company 1 --email ana@example.com',
+    flags: user,
+  },
 
   'person forget': {
-    summary:
-      'forgets all that is about a person, for good; what documents, open accounts or orders still need is refused, or with --queue done on the day',
+    summary: 'erases the personal data of a person for good',
+    details:
+      'Refused while documents, open accounts or orders need the person; with --queue it is done on the day when they no longer do.',
+    example: '--company 1 --subject customer/9 --ground holder_request --queue',
     flags: {
       company: required('ID'),
       subject: required('customer/ID|supplier/ID|user/ID|order/ID'),
@@ -183,7 +218,9 @@ export const COMMANDS = {
   },
 
   'key create': {
-    summary: 'makes an API key, which is shown this once; a company has at most 5 active ones',
+    summary: 'creates an API key and shows it once',
+    details: 'A company has at most 5 active keys.',
+    example: '--company 1 --name integration --scopes all',
     flags: {
       company: required('ID'),
       name: required('NAME'),
@@ -192,28 +229,35 @@ export const COMMANDS = {
     },
   },
   'key list': {
-    summary: 'lists the API keys of a company, also revoked and expired ones',
+    summary: 'lists the API keys of a company, ended ones too',
+    example: '--company 1',
     flags: { company: required('ID') },
   },
   'key revoke': {
-    summary: 'ends an API key for good, from its next call on',
+    summary: 'revokes an API key from its next request on',
+    example: '12 --company 1',
     flags: { company: required('ID'), key: required('KEY_ID') },
     positional: 'key',
   },
 
   'person lost-keys': {
-    summary:
-      'ends the read-only state of a company whose keys of persons are missing: once they are restored, or with --yes, which declares them lost: what they sealed is empty for good',
+    summary: 'checks missing keys of persons; --yes declares them lost',
+    details:
+      'Ends the read-only state of a company once its keys are restored. With --yes the fields that they sealed are empty for good.',
+    example: '4 --yes',
     flags: { company: required('ID'), yes: toggle },
     positional: 'company',
   },
   'person export': {
-    summary: 'writes all that is held of a person, and every event that touched it, to a JSON and an HTML file',
+    summary: 'writes all data and events of a person as JSON and HTML',
+    example: '--company 1 --subject customer/9 --to .',
     flags: { company: required('ID'), subject: required('customer/9'), to: optional('FOLDER') },
   },
 
   'sale fiscal-document': {
-    summary: 'records the fiscal document of a sale, which cannot be cancelled while it is in force',
+    summary: 'records the fiscal document of a sale',
+    details: 'A sale with a document in force cannot be cancelled.',
+    example: '--company 1 --sale 981 --number 1234',
     flags: {
       company: required('ID'),
       sale: required('ID'),
@@ -230,8 +274,10 @@ export const COMMANDS = {
   },
 
   'store create': {
-    summary:
-      'opens an online store; --sandbox for one that takes test payments only; with a commission, the access token must be one that the shop granted by OAuth',
+    summary: 'opens an online store',
+    details:
+      '--sandbox: it takes test payments only. With a commission the access token must be one that the shop granted by OAuth.',
+    example: '--company 1 --alias padaria --commission 5 --sandbox',
     flags: {
       company: required('ID'),
       alias: required('ALIAS'),
@@ -242,8 +288,8 @@ export const COMMANDS = {
     },
   },
   'store update': {
-    summary:
-      'changes the commission of payments to come, whether paid orders become sales, or puts new secrets in the place of the old ones',
+    summary: 'changes commission, sales or secrets of a store',
+    example: 'padaria --commission 4.50',
     flags: {
       alias: required('ALIAS'),
       commission: optional('PERCENT'),
@@ -253,37 +299,46 @@ export const COMMANDS = {
     positional: 'alias',
   },
   'store enable': {
-    summary: 'lets a store take orders, payments and notifications again',
+    summary: 'enables a store: it takes orders and payments again',
+    example: 'padaria',
     flags: { alias: required('ALIAS') },
     positional: 'alias',
   },
   'store disable': {
-    summary: 'closes a store: to its buyers and to the provider it does not exist',
+    summary: 'disables a store: its requests get 404',
+    example: 'padaria',
     flags: { alias: required('ALIAS') },
     positional: 'alias',
   },
-  'store list': { summary: 'lists the online stores of a company', flags: { company: required('ID') } },
+  'store list': {
+    summary: 'lists the online stores of a company',
+    example: '--company 1',
+    flags: { company: required('ID') },
+  },
 
   'master-key rotate': {
-    summary:
-      'seals all secrets of the database anew, by a new key in master.key, or by MASTER_KEY where MASTER_KEY_FORMER is the present one; services may run',
+    summary: 're-encrypts all secrets with a new master key',
+    details:
+      'Into master.key, or MASTER_KEY with MASTER_KEY_FORMER set to the present one. Services may run. After an interruption run it again.',
     flags: {},
   },
 
   'seal-key rotate': {
-    summary:
-      'makes a new key for seals, which the present one signs, and puts it in its place; services may run; interrupted: run it again',
+    summary: 'rotates the checkpoint signing key',
+    details: 'The present key signs the new one. Services may run. After an interruption run it again.',
     flags: {},
   },
   'seal-key adopt': {
-    summary:
-      'goes on with the key in SEAL_KEY_FILE, or a new one, though the one before is lost and cannot sign it; every verifier is told so, with the reason',
+    summary: 'replaces a lost signing key; records the reason',
+    details: 'Takes the key in SEAL_KEY_FILE, or makes one. Every verifier shows that the former key did not sign it.',
+    example: '--lost-old --reason "disk of the server lost"',
     flags: { 'lost-old': { required: true, value: null }, reason: required('TEXT') },
   },
 
   'ledger verify': {
-    summary:
-      'recomputes every hash and follows the chain, of all companies or one, or of an export; holds it against checkpoints; ends with 1 if anything is wrong',
+    summary: 'verifies hashes, chains and checkpoints of ledgers or an export',
+    details: 'Without --company all ledgers. --file verifies an export without a database.',
+    example: '--company 1 --checkpoint seals.jsonl --public-key keys.pem',
     flags: {
       company: optional('ID'),
       file: optional('EXPORT'),
@@ -292,81 +347,102 @@ export const COMMANDS = {
     },
   },
   'ledger seal': {
-    summary:
-      'verifies the ledger of a company, or of all, and prints its checkpoint, or all with that of the installation; keep it outside of the service',
+    summary: 'verifies a ledger, or all, and prints the signed checkpoint',
+    details: 'Keep it outside of the service.',
+    example: '--all',
     flags: { company: optional('ID'), all: toggle },
   },
   'ledger public-key': {
-    summary: 'prints the public keys that have signed checkpoints, for verifiers; the last one signs now',
+    summary: 'prints the public keys that have signed checkpoints',
+    details: 'The last one signs now.',
     flags: {},
   },
   'ledger attestors': {
-    summary:
-      'lists witnesses, time-stamp authority and copies of checkpoints: the newest checkpoint that each vouches for, and what is wrong; ends with 1 where something is',
+    summary: 'lists attestors with their newest checkpoint and faults',
     flags: {},
   },
   'ledger export': {
-    summary: 'prints the events of a company as JSON Lines, each as it was hashed; `ledger verify --file` checks them',
+    summary: 'prints the events of a company as JSON Lines, as hashed',
+    details: '`ledger verify --file` verifies the export.',
+    example: '--company 1 --from 0',
     flags: { company: required('ID'), from: optional('REVISION') },
   },
   'audit pack': {
-    summary:
-      'writes a ZIP with the ledger of a company, what vouches for it, the verifier and an index; --opened adds personal data in clear',
+    summary: 'writes ledger, proofs, verifier and index of a company as ZIP',
+    details: '--opened adds a file with personal data in clear.',
+    example: '--company 1 --to pack.zip',
     flags: { company: required('ID'), to: required('FILE'), opened: toggle },
   },
   'ledger history': {
-    summary: 'lists the events of one record, oldest first, also of a deleted one',
+    summary: 'lists the events of one record, oldest first',
+    details: 'Also of a deleted record.',
+    example: '--company 1 --subject sale/9',
     flags: { company: required('ID'), subject: required('sale/9') },
   },
   'ledger as-of': {
-    summary: 'answers a GET of API v1 as it was answered at a revision or time; what is not of the ledger has no past',
+    summary: 'runs a GET of API v1 as of a revision or time',
+    details: 'Only data of the ledger have a past.',
+    example: '--company 1 --at 30 --get /catalog/items/1',
     flags: { company: required('ID'), at: required('TIME|REVISION'), get: required('/sales/9') },
   },
   'ledger correct-clock': {
-    summary:
-      'records that the clock ran ahead when the last event of a company was recorded, so that its ledger takes writes again, by the clock as it is now',
+    summary: 'records that the clock ran ahead, so that writes go on',
+    details: 'Of a ledger whose last event is in the future; its next events follow the present clock.',
+    example: '1',
     flags: { company: required('ID') },
     positional: 'company',
   },
   restored: {
-    summary:
-      'records that the database comes from a backup, so that the service goes on: in each ledger, with ids beyond those given out since; --copy for a copy on purpose, which gets an id of its own and sends nothing out; interrupted: run it again',
+    summary: 'records that the database was restored from a backup',
+    details:
+      'In each ledger; later ids jump beyond those given out since. --copy: a copy on purpose, with an id of its own, which sends nothing. After an interruption run it again.',
+    example: '--lost-after 2026-11-21T08:00:00Z --reason "restore of 21/11"',
     flags: { 'lost-after': required('INSTANT'), reason: required('TEXT'), copy: toggle },
   },
   'ledger copy': {
-    summary:
-      'copies all ledgers to an EventStoreDB, unchanged, and reads them back; what is there already is compared, so an interrupted copy is just run again',
+    summary: 'copies all ledgers to an EventStoreDB and verifies them',
+    details: 'What is there already is compared, so an interrupted copy is run again.',
+    example: '--to esdb://127.0.0.1:2113?tls=false',
     flags: { to: required('esdb://HOST:2113') },
   },
 
   'database prepare': {
-    summary:
-      'migrates the database as its owner (DATABASE_OWNER_URL), and gives the role of DATABASE_URL what the service needs and no more; a start does so too where it is told the owner. --like makes it a cell beside the first installation, whose database it names: with its keys and secrets, and company ids of its own; before the first start',
+    summary: 'migrates the database as its owner and grants privileges',
+    details:
+      'Uses DATABASE_OWNER_URL; a start does the same if it has it. --like makes the database a cell beside the first installation, before its first start.',
     flags: { like: secret(optional('URL')) },
   },
   'database rebuild': {
-    summary:
-      'fills an empty database from the event store; what only the lost one knew is gone, which --yes confirms. --without-keys goes on where keys of persons are not there: what they sealed is empty for good; interrupted: run it again',
+    summary: 'fills an empty database from the event store',
+    details:
+      '--yes confirms that what only the lost database knew is gone. --without-keys goes on without missing keys of persons: their fields are empty for good. After an interruption run it again.',
+    example: '--yes',
     flags: { yes: toggle, 'without-keys': toggle },
   },
   'projections verify': {
-    summary: 'compares the tables of a company, or of all, with a replay of the ledger; exit code 1 where rows differ',
+    summary: 'compares tables with a replay of the ledger',
+    details: 'Of a company, or of all.',
+    example: '1',
     flags: { company: optional('ID') },
     positional: 'company',
   },
   'projections rebuild': {
-    summary:
-      'rebuilds all tables of the read model from the ledgers; works a quarter of the time, so that requests do not wait for it, or with --at-once all of it',
+    summary: 'rebuilds the read model from the ledgers',
+    details: 'Works a quarter of the time, so that requests go first; --at-once all of it.',
+    example: '--at-once',
     flags: { 'at-once': toggle },
   },
 
   'provider-sandbox': {
-    summary: 'runs a payment provider to try online orders with: approve, refund, repeat and forge with curl',
+    summary: 'runs a payment provider for trials of online orders',
+    details: 'Its page approves, refunds, repeats and forges.',
+    example: '--port 4000',
     flags: { port: optional('PORT'), secret: optional('NOTIFICATION_SECRET') },
   },
   witness: {
-    summary:
-      'runs a witness to try WITNESS_URLS with, which cosigns checkpoints of the logs that it is given, or of a running service, and never two histories of one',
+    summary: 'runs a witness for trials of WITNESS_URLS',
+    details: 'Cosigns checkpoints of the given logs, or of a running service, and never two histories of one.',
+    example: '--url http://127.0.0.1:3000',
     flags: {
       log: repeatable('VKEY'),
       url: optional('URL'),
@@ -376,13 +452,15 @@ export const COMMANDS = {
     },
   },
   'time-stamp-authority': {
-    summary:
-      'runs a time-stamp authority to try SEAL_TSA_URL with; its stamps are made by openssl, which has to be there',
+    summary: 'runs a time-stamp authority for trials of SEAL_TSA_URL',
+    details: 'Needs openssl.',
+    example: '--port 4002',
     flags: { port: optional('PORT'), folder: optional('FOLDER') },
   },
   listen: {
-    summary:
-      'delivers what happens in a company to an address of your own, as its webhooks would get it, signed with a secret that is shown at the start; works against any service',
+    summary: 'delivers the webhooks of a company to a local address',
+    details: 'Works against any service, with an API key. The secret that signs is shown at the start.',
+    example: '--forward-to http://localhost:4100/hook --key "$KEY"',
     flags: {
       'forward-to': required('URL'),
       key: secret(required('API_KEY')),
@@ -393,8 +471,9 @@ export const COMMANDS = {
     },
   },
   trigger: {
-    summary:
-      'makes a real thing happen in a test company, as sale.completed, so that its webhooks tell of it; orders need a store, the one of the newest order unless --store names it',
+    summary: 'causes an event in a test company, so that webhooks are sent',
+    details: 'Orders use the store of the newest order, or --store.',
+    example: 'sale.completed --key "$KEY"',
     flags: {
       event: required('EVENT'),
       key: secret(required('API_KEY')),
@@ -404,7 +483,8 @@ export const COMMANDS = {
     positional: 'event',
   },
   till: {
-    summary: 'plays an offline till of a running service: sells, loses its connection while it uploads, and reconciles',
+    summary: 'plays an offline till: sells, loses its connection, reconciles',
+    example: '--demo',
     flags: {
       url: optional('URL'),
       email: optional('EMAIL'),
@@ -415,8 +495,7 @@ export const COMMANDS = {
     },
   },
   demo: {
-    summary:
-      'shows the main job on a running service: a sale, its replay and cancellation, an offline till, a webhook, the ledger',
+    summary: 'shows the main job step by step on a running service',
     flags: { url: optional('URL'), key: optional('API_KEY') },
   },
 } as const satisfies Readonly<Record<string, CliCommand>>
@@ -434,13 +513,13 @@ export function find(words: readonly string[]): { name: Name; rest: readonly str
   return { candidates: ofGroup.length > 0 ? ofGroup : NAMES }
 }
 
-/** Usage line and summary of a verb. */
+/** Verb and arguments; what may be omitted stands in brackets. */
 export function usageOf(name: Name): string {
-  const { flags, positional, summary }: CliCommand = COMMANDS[name]
+  const { flags, positional }: CliCommand = COMMANDS[name]
   const words = Object.entries(flags).map(([flag, { required, value, isRepeatable }]) => {
     const named = flag === positional ? value : [`--${flag}`, value ?? []].flat().join(' ')
     if (isRepeatable) return `[${named}]…`
     return required ? named : `[${named}]`
   })
-  return `  ${[name, ...words].join(' ')}\n      ${summary}`
+  return [name, ...words].join(' ')
 }

@@ -13,8 +13,8 @@ process.exitCode = await main(process.argv.slice(2))
 async function main(args: readonly string[]): Promise<number> {
   const json = args.includes('--json')
   const words = args.filter((word) => word !== '--json')
-  if (words.includes('--help')) {
-    console.log(usageFor(words))
+  if (words[0] === 'help' || words.includes('--help')) {
+    console.log(usageFor(words.filter((word) => word !== 'help' && word !== '--help')))
     return 0
   }
   try {

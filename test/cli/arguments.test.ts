@@ -1,10 +1,14 @@
 import { expect } from 'chai'
 import { parseCommandLine, usageFor, WrongUsage } from '#cli/arguments.ts'
-import { COMMANDS, find } from '#cli/commands.ts'
+import { type CliCommand, COMMANDS, find } from '#cli/commands.ts'
 import { ROLES } from '#domain/roles.ts'
 import { PAYMENT_KINDS, PLANS } from '#events/companies.ts'
 
 const words = (line: string): string[] => line.split(' ')
+
+/** Arguments as a shell splits them. */
+const argumentsIn = (line: string): string[] =>
+  Array.from(line.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, plain]) => quoted ?? plain ?? '')
 
 const misunderstood = (line: string): WrongUsage => {
   try {
@@ -48,14 +52,14 @@ describe('command line', () => {
   })
 
   for (const [line, message] of [
-    ['', /no such command/],
-    ['shop create', /no such command/],
-    ['company', /no such command/],
-    ['company destroy', /no such command/],
-    ['toString', /no such command/],
-    ['company constructor', /no such command/],
+    ['', /^unknown verb ""$/],
+    ['shop create', /^unknown verb "shop create"$/],
+    ['company', /^unknown verb "company"$/],
+    ['company destroy', /^unknown verb "company destroy"$/],
+    ['toString', /^unknown verb "toString"$/],
+    ['company constructor', /^unknown verb/],
     ['company list --limit 3', /--limit/],
-    ['company list everything', /everything/],
+    ['company list everything', /^unexpected argument "everything"$/],
     ['key revoke 1 2 --company 3', /"2"/],
     ['key revoke --company 3', /--key/],
     ['company create --name Loja', /--cnpj/],
@@ -66,20 +70,38 @@ describe('command line', () => {
     })
   }
 
-  it('shows the verbs of the group, or the usage of the refused verb', () => {
+  it('lists the verbs of the group, or explains the refused verb', () => {
     expect(misunderstood('key destroy').usage)
-      .to.include('key revoke --company ID KEY_ID')
+      .to.include('  key revoke                 revokes an API key')
       .and.not.to.include('company create')
-    expect(misunderstood('key revoke').usage).to.include('key revoke').and.not.to.include('key list')
+    expect(misunderstood('key revoke').usage)
+      .to.include('key revoke --company ID KEY_ID')
+      .and.not.to.include('key list')
     expect(usageFor(['company', 'update'])).to.include('company update ID [--name NAME]')
   })
+
+  it('explains a verb by its arguments, a working example and exit codes', () => {
+    const help = usageFor(['key', 'create'])
+    expect(help.split('\n')[0]).to.equal('key create: creates an API key and shows it once')
+    expect(help).to.match(/\n {2}--scopes all\|read\|SCOPE,SCOPE +scopes, with commas\n/)
+    expect(help).to.match(/\nexit codes: 0 done; 1 .*; 2 wrong usage$/)
+  })
+
+  for (const [name, { summary, flags, example }] of Object.entries<CliCommand>(COMMANDS))
+    it(`summarizes ${name} in 70 characters, and gives an example that is understood`, () => {
+      expect(summary.length).to.be.at.most(70)
+      expect(summary).to.match(/^[a-z-]+s /)
+      const shown = usageFor(name.split(' '))
+      for (const flag of Object.keys(flags)) expect(shown, flag).to.not.match(new RegExp(`\\s{2}${flag}$`, 'm'))
+      expect(parseCommandLine([...name.split(' '), ...argumentsIn(example ?? '')]).name).to.equal(name)
+    })
 
   it('lists the valid plans, kinds and roles', () => {
     expect(usageFor(['company', 'create'])).to.include(`[--plan ${PLANS.join('|')}]`)
     expect(usageFor(['payment-type', 'create'])).to.include(
       `--kind ${PAYMENT_KINDS.filter((kind) => kind !== 'online').join('|')} `,
     )
-    expect(usageFor(['user', 'create'])).to.include(`--role ${ROLES.join('|')}\n`)
+    expect(usageFor(['user', 'create'])).to.include(`--role ${ROLES.join('|')} `)
   })
 
   it('finds every listed verb', () => {
