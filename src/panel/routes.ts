@@ -85,7 +85,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...inventoryPages,
   ...catalogPages,
   stockForm,
-  itemReactivation,
+  ...itemReactivation,
   ...pictureForms,
   variantForm,
   ...categoryPages,

@@ -1,12 +1,13 @@
 import { expect } from 'chai'
 import { adjustRole } from '#commands/roles.ts'
-import { deactivateUser, updateUser } from '#commands/users.ts'
+import { createUser, deactivateUser, updateUser } from '#commands/users.ts'
 import { ROLE_PRESETS } from '#domain/permissions.ts'
 import { ROLES } from '#domain/roles.ts'
 import { BEFORE } from '#panel/forms/form.ts'
 import type { Json } from '../support/api.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
-import { hiddenFields, type PanelUser, panelUser, textIn } from '../support/panel.ts'
+import { browser, hiddenFields, type PanelUser, panelUser, textIn } from '../support/panel.ts'
+import { cheapHash } from '../support/passwords.ts'
 import { createTestUser, openTill, type TestTill } from '../support/till.ts'
 import { useCompany } from '../support/use-api.ts'
 import { unreconciled } from './books.ts'
@@ -96,7 +97,7 @@ describe('the doors beside the panel, as a thief tries them', () => {
     }
     expect(await move(other, { kind: 'opened', amount: 50 })).to.equal('created')
     for (const fields of [{}, { kind: 'in' }, { kind: 'closed', amount: null, counted: { cash: 0 } }])
-      expect(await move(till, fields)).to.equal('error')
+      expect(await move(till, fields)).to.equal('refused')
     const account = { description: 'Fiado', amount: '30.00', due_date: '2099-01-01' }
     const { id: receivable_id } = (await company.post('/finance/receivables', account)).body.data
     expect(await move(other, { kind: 'received', amount: 30.01, receivable_id })).to.equal('error')
@@ -216,6 +217,20 @@ describe('the doors beside the panel, as a thief tries them', () => {
     expect(await guess(owner.email)).to.include('muitas tentativas')
     expect((await owner.logIn()).status).to.equal(303)
     await company.run(adjustRole, { role: 'clerk', permissions: [...ROLE_PRESETS.clerk.granted], ...limits })
+  })
+
+  it('takes no settings of A by a link that an owner of B made before [ROLE-721]', async () => {
+    const elsewhere = await api.company()
+    const [thief, victim] = [await panelUser(api, elsewhere), await panelUser(api, elsewhere, 'clerk')]
+    const made = await thief.submit(`/painel/configuracoes/usuarios/${victim.id}/nova-senha`, {})
+    const [, codigo = ''] = /codigo=(tb_\w+_[\w-]{43})/.exec(made.html) ?? []
+    const { email } = victim
+    const joined = { name: 'Eva', email, role: 'owner' as const, password_hash: await cheapHash('x') }
+    await company.run(createUser, joined)
+    const password = 'a senha de quem tem o link'
+    const used = await browser(api.url).post('/painel/nova-senha', { codigo, password, repeated: password })
+    expect(used.status).to.equal(410)
+    expect((await browser(api.url).post('/painel/entrar', { email, password })).status).not.to.equal(303)
   })
 
   it('ends pages and tokens of who is deactivated or gets another role [ROLE-725]', async () => {

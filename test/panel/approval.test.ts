@@ -122,6 +122,21 @@ describe('panel: an approval on the spot', () => {
     expect((await lastEvent()).data).to.include({ barcode: '7891000100103', approved_by: manager.id })
   })
 
+  it('allows an item to come back under a barcode of another one [ROLE-782]', async () => {
+    const made = async (name: string) =>
+      (await company.post('/catalog/items', { name, price: '9.00', barcode: '7891000100110' })).body.data.id
+    const remove = (id: number) => company.call('DELETE', `/catalog/items/${id}`)
+    const id = await made('Suco')
+    await remove(id)
+    await remove(await made('Refresco'))
+    const list = '/painel/catalogo?state=inactive'
+    const again = (fields: Record<string, string>) => clerk.submit(list, fields, `/painel/catalogo/${id}/reativar`)
+    const refused = await again({})
+    expect([refused.status, textIn(refused.html).includes('Autorização')]).to.deep.equal([403, true])
+    expect((await again(by(manager, PIN))).status).to.equal(303)
+    expect((await lastEvent()).data).to.include({ id, approved_by: manager.id })
+  })
+
   describe('of a return', () => {
     const allow = (...permissions: Permission[]) =>
       company.run(adjustRole, { role: 'clerk', permissions, return_limit: '15.00', discount_limit: '0.00' })

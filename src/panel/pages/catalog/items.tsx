@@ -26,7 +26,7 @@ import type { PageContext } from '../../route.ts'
 import { amountCell, metadataCell } from '../../ui/csv-file.ts'
 import { Figure } from '../../ui/figure.tsx'
 import { ButtonForm } from '../../ui/form.tsx'
-import { buttonRoute, runAndRedirect } from '../../ui/form-pages.tsx'
+import { formPages, runAndRedirect } from '../../ui/form-pages.tsx'
 import { listFiltered, type QuickFilter } from '../../ui/list.tsx'
 import type { OptionalColumn } from '../../ui/list-table.tsx'
 import { loadRecord, recordPages } from '../../ui/record-pages.tsx'
@@ -137,12 +137,18 @@ function listedAs({ low_stock, out_of_stock }: z.infer<typeof Search>): string {
   return out_of_stock ? 'sem-estoque' : 'itens-listados'
 }
 
-/** Reactivates an item. */
-export const itemReactivation = buttonRoute<Item>({
+/** Reactivates an item, by the list's button, which shows this page if another user has to approve it. */
+export const itemReactivation = formPages<Item, object>({
   path: `${PATH}/:id/reativar`,
   section: 'catalog',
   access: 'edit_catalog',
   subject: (visit) => loadRecord<Item>(visit, ({ readModel }, id) => getAnyItem(readModel.reader, id)),
+  title: ({ name }) => `Reativar ${name}`,
+  label: 'Reativar',
+  back: () => PATH,
+  fields: () => ({}),
+  needsApproval: (_, visit) => offersApproval(visit, 'change_price'),
+  schema: z.strictObject({}),
   act: (submission, { id }) =>
     runAndRedirect(submission, reactivateItem, { id }, { to: `${PATH}/${id}`, flash: 'item-reativado' }),
 })
