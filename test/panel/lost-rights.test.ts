@@ -72,6 +72,15 @@ describe('panel: rights that are lost', () => {
     })
   }
 
+  it('end a link to a new password when its person is deactivated, not with their session [ROLE-721]', async () => {
+    const gone = await panelUser(api, company, 'clerk')
+    const link = async ({ id }: PanelUser) => codeIn(await owner.submit(`${USERS}/${id}/nova-senha`, {}))
+    const [dead, kept] = [await link(gone), await link(clerk)]
+    await company.run(deactivateUser, { id: gone.id })
+    await clerk.submit('/painel/clientes', {}, '/painel/sair')
+    expect([(await send('nova-senha', dead)).status, (await send('nova-senha', kept)).status]).to.deep.equal([410, 303])
+  })
+
   it('leave a link of an owner for a user of one company as it is [ROLE-721]', async () => {
     const codigo = codeIn(await owner.submit(`${USERS}/${clerk.id}/nova-senha`, {}))
     await company.run(updateUser, { id: clerk.id, role: 'manager' })
