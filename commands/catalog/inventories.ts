@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { sameBarcodes } from '#domain/barcode.ts'
+import { plainBarcode, sameBarcodes } from '#domain/barcode.ts'
 import { Instant } from '#domain/instant.ts'
 import { orDefault } from '#domain/optional.ts'
 import { fromThousandths, MAX_THOUSANDTHS, StockQuantity, toThousandths } from '#domain/quantity.ts'
@@ -142,7 +142,7 @@ function problemOf(item: Readonly<ItemRow> | null, line: InventoryCount, now: st
 function itemRefs({ catalog_item_id, catalog_item_external_id, code }: InventoryCount): AnyRef[] {
   if (typeof catalog_item_id === 'number') return [itemById(catalog_item_id)]
   if (!code) return [itemByExternalId(catalog_item_external_id ?? '')]
-  return [...sameBarcodes(code).map(itemByBarcode), itemByExternalId(code)]
+  return [...sameBarcodes(plainBarcode(code)).map(itemByBarcode), itemByExternalId(code)]
 }
 
 /** The active item of a line. */

@@ -264,6 +264,26 @@ describe('panel: tills', () => {
   })
 
   describe('refused sales', () => {
+    it('name their fields in words, all of them [PANEL-421]', async () => {
+      const payment = { payment_type_id: counter.cash, amount: 10, status: 'completed' }
+      const odd = { cancelled_at: 'ontem', cash_session_id: '', change: 'x', amount_received: 'x' }
+      const path = await refuse(
+        wrong('caixa-9', {
+          ...{ ...odd, status: 'cancelled' },
+          payments: [{ ...payment, card: { nsu: 'x'.repeat(200) }, end_to_end_id: 'x' }],
+        }),
+      )
+      const shown = textIn(await page(path))
+      for (const name of [
+        'Data do cancelamento:',
+        'Sessão de caixa:',
+        'Pagamento 1, NSU:',
+        'Pagamento 1, Identificador',
+      ])
+        expect(shown).to.include(name)
+      expect(shown).not.to.match(/[a-z]+_[a-z]+: /)
+    })
+
     it('show their errors in words and the uploaded data', async () => {
       const path = await refuse(
         wrong('caixa-1', {
