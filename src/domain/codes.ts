@@ -22,12 +22,13 @@ const NONE_PATTERN =
 /** The schema of a code has its own limit. */
 const MAX_TEXT = 2_000
 
-/** A code that may be null: what stands for none, an empty text too, is null (VAL-910). */
+/** A code that may be null, without invisible characters: what stands for none, an empty text too, is null (VAL-910). */
 export function orNone(schema: z.ZodType<string>) {
   const { pattern, maxLength } = z.toJSONSchema(schema, { io: 'input' })
   const expected = schema.safeParse(null).error?.issues[0]?.message
   return limitedText(MAX_TEXT, expected)
-    .transform((text, context) => {
+    .transform((typed, context) => {
+      const text = withoutInvisible(typed)
       if (text.length <= MAX_PLACEHOLDER && (text.trim() === '' || isPlaceholderCode(text))) return null
       const { data, error } = schema.safeParse(text)
       for (const { message } of error?.issues ?? []) context.addIssue({ code: 'custom', message })

@@ -178,7 +178,10 @@ async function openText(bytes: Buffer, pause: Pause, isHead: IsHead, chosen?: En
   const notText = { text: '\0', encoding: null }
   const isBinary = wideEncodingOf(bytes) === null && bytes.includes(0)
   const { text: whole, encoding } = isBinary ? notText : await decodeText(bytes, pause, chosen)
-  if (whole.includes('\0')) return invalid('file', 'não é um arquivo CSV nem XLSX: salve a planilha como XLSX ou CSV')
+  // Some programs save a web page, or XML, under the name of a workbook.
+  const isMarkup = /^\s{0,20}<[!?a-z]/i.test(whole.slice(0, 40))
+  if (isMarkup || whole.includes('\0'))
+    return invalid('file', 'não é um arquivo CSV nem XLSX: salve a planilha como XLSX ou CSV')
   const [above = '', named] = DELIMITER_LINE.exec(whole) ?? []
   const text = whole.slice(above.length)
   const delimiter = named ?? (await findDelimiter(text, isHead, pause))

@@ -164,6 +164,19 @@ describe('records that seem to repeat others', () => {
     expect((await company.get('/suppliers/by-external/f')).body.data.phone).to.equal(null)
   })
 
+  it('have no invisible characters in other codes [VAL-910]', async () => {
+    const zip = '\u202a01310\u2011100\u202c'
+    const person = { name: 'Rui', state_registration: '\u202a110042490114', email: '\u202arui@a.com\u202c' }
+    const made = (await company.post('/customers', { ...person, address: { zip } })).body.data
+    expect(made).to.include({ state_registration: '110042490114', email: 'rui@a.com' })
+    expect(made.address.zip).to.equal('01310100')
+    const item = { name: 'Chá', price: '1.00', sku: '\u200bA\u20111', ncm: '0901\u200b.21.00', cest: '\u202a1709600' }
+    expect((await company.post('/catalog/items', item)).body.data).to.include({
+      ...{ sku: 'A-1', ncm: '09012100' },
+      cest: '1709600',
+    })
+  })
+
   it('have no invisible characters in phones and documents', async () => {
     const person = {
       name: 'Ana',

@@ -41,6 +41,7 @@ describeInBrowser('pages as wide as a phone, and as a desk', () => {
       `[...document.querySelectorAll('.card .stat .figure')].map((figure) =>
         Math.round(figure.getBoundingClientRect().height / Number.parseFloat(getComputedStyle(figure).lineHeight)))`,
     )
-    expect(lines).to.deep.equal([1, 1])
+    expect(lines.length).to.be.at.least(2)
+    expect(new Set(lines)).to.deep.equal(new Set([1]))
   })
 })

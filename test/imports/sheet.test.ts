@@ -44,7 +44,8 @@ describe('a table from a spreadsheet', () => {
 
   it('is refused if it is not a table, empty, or too large [PANEL-180]', async () => {
     expect(await refused('PK\u0003\u0004\0\0')).to.include('não é uma planilha XLSX que se possa ler')
-    expect(await refused('a\0b')).to.include('salve a planilha como XLSX ou CSV')
+    for (const other of ['a\0b', '\ufeff<html><table>\n<tr><td>Nome\n', '\n<?xml version="1.0"?>\n<Workbook>\n<Row>'])
+      expect(await refused(other), other).to.include('salve a planilha como XLSX ou CSV')
     expect(await refused('Nome\n')).to.include('não tem linhas')
     expect(await refused('')).to.include('não tem linhas')
     expect(await refused('Nome\n"aberta')).to.include('aspas')

@@ -264,13 +264,13 @@ describe('panel: tills', () => {
   })
 
   describe('refused sales', () => {
-    it('name their fields in words, all of them [PANEL-421]', async () => {
+    it('name their fields in words, all of them', async () => {
       const payment = { payment_type_id: counter.cash, amount: 10, status: 'completed' }
       const odd = { cancelled_at: 'ontem', cash_session_id: '', change: 'x', amount_received: 'x' }
       const path = await refuse(
         wrong('caixa-9', {
           ...{ ...odd, status: 'cancelled' },
-          payments: [{ ...payment, card: { nsu: 'x'.repeat(200) }, end_to_end_id: 'x' }],
+          payments: [{ ...payment, card: { nsu: 'x'.repeat(200) } }],
         }),
       )
       const shown = textIn(await page(path))
