@@ -1,125 +1,58 @@
 import type { Queryable } from '#postgres/database.ts'
 
-/** A table whose rows of a company are carried (CELL-1). */
-export interface CarriedTable {
-  readonly name: string
-  /** Condition on a company's rows, given SQL of its id. */
-  of(id: string): string
-  /** Append-only: only the owner deletes from it. */
-  readonly isOwners?: true
+/** Tables of `ops` with a company's rows that do not travel with it, and why (CELL-1). */
+export const LEFT_TABLES: Readonly<Record<string, string>> = {
+  ledgers: 'made where the company arrives, as the first line of the file says',
+  company_moves: 'each installation has its own side of a move',
+  panel_calls: 'counts of the last minute: where the company arrives they begin anew',
+  imports: 'files of the hour: a pending import needs another upload',
+  demo_companies: 'which companies a start fills with examples; those that have moved are filled already',
+  table_checks: 'compared anew where the company arrives',
+  sealing_faults: 'found anew where the company arrives',
+  installation_entries: 'the log of this installation: what it has said of the company stays said',
 }
 
-const ofCompany = (name: string, more: Pick<CarriedTable, 'isOwners'> = {}): CarriedTable => ({
-  name: `ops.${name}`,
-  of: (id) => `company_id = ${id}`,
-  ...more,
-})
-
-export const LEDGER: CarriedTable = {
-  name: 'ledger.events',
-  of: (id) => `stream = 'company-${id}'`,
-  isOwners: true,
-}
-
-/** Carried beside the ledger. */
-export const CARRIED: readonly CarriedTable[] = [
-  ...[
-    'person_keys',
-    'idempotent_answers',
-    'api_key_secrets',
-    'api_key_uses',
-    'quotas',
-    'webhook_secrets',
-    'webhook_sequences',
-    'webhook_messages',
-    'webhook_deliveries',
-    'webhook_health',
-    'webhook_hours',
-    'webhook_replays',
-    'webhook_replay_days',
-    'webhook_stock_changes',
-    'calls',
-    'call_counts',
-    'notices',
-    'sync_tokens',
-    'sessions',
-    'refused_sales',
-    'item_pictures',
-    'company_logos',
-    'store_secrets',
-    'payment_notifications',
-    'payment_notification_hours',
-    'payment_sweeps',
-    'invitations',
-    'user_pins',
-    'invitation_counts',
-    'downloads',
-  ].map((name) => ofCompany(name)),
-  ofCompany('restored_ledgers', { isOwners: true }),
-  ofCompany('ledger_checkpoints', { isOwners: true }),
-]
-
-const byEmail = (id: string) => `email in (select doc ->> 'email' from users where company_id = ${id})`
-
-/** Logins of a company's users. Persons come last: what is of unknown ones is recognized by their absence. */
-export const OF_PERSONS: readonly CarriedTable[] = [
-  'second_factors',
-  'recovery_codes',
-  'password_links',
-  'persons',
-].map((name) => ({ name: `ops.${name}`, of: byEmail }))
+/** Logins of a company's users, by e-mail. Persons come last: what is of unknown ones is recognized by their absence. */
+export const LOGIN_TABLES = ['second_factors', 'recovery_codes', 'password_links', 'persons']
 
 /** What opens a company. */
-export const CREDENTIALS = ['api_key_secrets', 'sessions', 'sync_tokens', 'store_secrets', 'invitations'].map(
-  (name) => `ops.${name}`,
-)
+export const CREDENTIALS = ['api_key_secrets', 'sessions', 'sync_tokens', 'store_secrets', 'invitations']
 
-/** Tables that are not carried, with the reason. */
-export const TABLES_LEFT: Readonly<Record<string, string>> = {
-  'ops.migrations': 'of the database',
-  'ops.read_model': 'of the database: the read model is made anew where the company arrives, from its ledger',
-  'ops.ledgers': 'made where the company arrives, as the first line of the file says',
-  'ops.company_moves': 'each installation has its own side of a move',
-  'ops.panel_calls': 'counts of the last minute: where the company arrives they begin anew',
-  'ops.imports': 'files of the hour: a pending import needs another upload',
-  'ops.second_steps': 'logins of the minute',
-  'ops.login_failures': 'counted against addresses and networks',
-  'ops.login_origins': 'devices and networks, known to this installation',
-  'ops.demo_companies': 'which companies a start fills with examples; those that have moved are filled already',
-  'ops.stranger_notifications': 'not about an order of any company',
-  'ops.master_keys': 'of the database; cells share the key',
-  'ops.installation': 'of the database',
-  'ops.installation_secrets': 'the same in all cells',
-  'ops.seal_keys': 'the same in all cells',
-  'ops.checkpoints': 'how far the follower of this installation has come',
-  'ops.trees': 'made anew from the ledger',
-  'ops.tree_tiles': 'made anew from the ledger',
-  'ops.table_checks': 'compared anew where the company arrives',
-  'ops.sealing_faults': 'found anew where the company arrives',
-  'ops.installation_entries': 'the log of this installation: what it has said of the company stays said',
-  'ops.installation_checkpoints': 'the log of this installation',
-  'ops.checkpoint_tokens': 'what attestors gave for the log of this installation',
-  'ops.attestors': 'how it goes with those whom this installation asks',
-  'ops.sealing_rounds': 'rounds of this installation',
-}
-
-/** Tables with an `id` that an installation assigns over all companies: it continues after the carried ones. */
-export const COUNTED_TABLES = ['ops.refused_sales', 'ops.payment_notifications', 'ops.downloads'] as const
-
-/** A stored column, and its type in SQL. */
-export interface StoredColumn {
+/** A table whose rows of a company are carried. */
+export interface CarriedTable {
+  /** With its schema. */
   readonly name: string
-  readonly type: string
-  readonly isKey: boolean
+  readonly isOfLogins: boolean
+  /** Only the owner deletes from it. */
+  readonly isAppendOnly: boolean
+  /** Whether ids are of the installation: they continue after the carried ones. */
+  readonly isCounted: boolean
+  /** In order, without generated ones. */
+  readonly columns: readonly { readonly name: string; readonly type: string }[]
+  /** Columns of the primary key, quoted. */
+  readonly key: readonly string[]
 }
 
-/** Columns of a table in order, without generated ones. */
-export async function storedColumnsOf(client: Queryable, table: string): Promise<readonly StoredColumn[]> {
-  const { rows } = await client.query<StoredColumn>(
-    `select quote_ident(a.attname) as name, format_type(a.atttypid, a.atttypmod) as type, coalesce(a.attnum = any(i.indkey), false) as "isKey"
-     from pg_attribute a left join pg_index i on i.indrelid = a.attrelid and i.indisprimary
-     where a.attrelid = $1::regclass and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' order by a.attnum`,
-    [table],
+/** Every table of `ops` that names companies in its rows, but those left behind; logins first. */
+export async function carriedTables(client: Queryable): Promise<readonly CarriedTable[]> {
+  const { rows } = await client.query<CarriedTable>(
+    `select 'ops.' || c.relname as name, c.relname = any($1) as "isOfLogins", bool_or(a.attidentity <> '') as "isCounted",
+       exists (select from pg_trigger where tgrelid = c.oid and tgname = 'append_only') as "isAppendOnly",
+       json_agg(json_build_object('name', a.attname, 'type', format_type(a.atttypid, a.atttypmod)) order by a.attnum) as columns,
+       coalesce(json_agg(quote_ident(a.attname)) filter (where a.attnum = any(i.indkey)), '[]') as key
+     from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+       left join pg_index i on i.indrelid = c.oid and i.indisprimary
+     where c.relnamespace = 'ops'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+     group by c.oid, c.relname
+     having c.relname = any($1) or bool_or(a.attname = 'company_id') and c.relname <> all($2)
+     order by array_position($1, c.relname::text), c.relname`,
+    [LOGIN_TABLES, Object.keys(LEFT_TABLES)],
   )
   return rows
 }
+
+/** Condition on the rows of a company. */
+export const isOfCompany = ({ isOfLogins }: Pick<CarriedTable, 'isOfLogins'>, companyId: number): string =>
+  isOfLogins
+    ? `email in (select doc ->> 'email' from users where company_id = ${companyId})`
+    : `company_id = ${companyId}`

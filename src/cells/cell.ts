@@ -17,34 +17,3 @@ export interface CellParts {
   /** Works as the owner of the database, without a statement timeout. */
   asOwner<T>(work: (pool: Pool) => Promise<T>): Promise<T>
 }
-
-/** What forbids a step. */
-export type CellObstacle =
-  | 'no_company'
-  | 'keys_missing'
-  | 'not_exported'
-  | 'being_removed'
-  | 'own_export'
-  | 'other_family'
-  | 'other_master_key'
-  | 'other_version'
-  | 'broken_file'
-  | 'taken'
-  | 'already_imported'
-  | 'older_ledger'
-  | 'same_cnpj'
-  | 'login_lost'
-  | 'other_note'
-  | 'busy'
-
-/** A step that is refused; nothing was changed. The message is for operators. */
-export class CellRefused extends Error {
-  override readonly name = 'CellRefused'
-  constructor(
-    readonly obstacle: CellObstacle,
-    message: string,
-    readonly details?: Readonly<Record<string, unknown>>,
-  ) {
-    super(message)
-  }
-}

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
 import { installationOf } from '#integrity/proofs/installation.ts'
-import { type Envelope, streamOf } from '#ledger/envelope.ts'
-import type { Ids } from '#ledger/ledgers.ts'
+import { streamOf } from '#ledger/envelope.ts'
+import { StepRefused } from '#lib/errors.ts'
 import { inTransaction } from '#postgres/transaction.ts'
-import { CARRIED, type CarriedTable, OF_PERSONS, storedColumnsOf } from './carried-tables.ts'
-import { type CellParts, CellRefused } from './cell.ts'
+import { type CarriedTable, carriedTables, isOfCompany } from './carried-tables.ts'
+import type { CellParts } from './cell.ts'
 import { createFileWriter, type FileHeader, type FilePart } from './company-file.ts'
 
 export interface ExportReport {
@@ -24,7 +24,7 @@ interface Exporting {
 
 /**
  * Closes a company and writes all of it to a file (CELL-2, CELL-3). Repeatable: a closed company does not change, and keeps the id
- * of its export. @throws CellRefused
+ * of its export. @throws StepRefused
  */
 export async function exportCompany(
   cell: CellParts,
@@ -37,17 +37,17 @@ export async function exportCompany(
     cell.pool,
     async (_, client) => {
       const header = await headerOf(cell, client, companyId, id)
-      const writer = createFileWriter(write, cell.vault, header)
-      await writer.begin()
+      const file = createFileWriter(write, cell.vault, header)
+      await file.line(header)
       let rows = 0
-      const part = async (next: FilePart) => {
-        await writer.part(next)
-        if ('rows' in next) rows += next.rows.length
-        else onEvents(next.events.length)
+      const line = (part: FilePart) => {
+        if ('table' in part) rows += 1
+        else onEvents(1)
+        return file.line(part)
       }
-      for (const table of [...OF_PERSONS, ...CARRIED]) await writeRows(client, table, companyId, part)
-      await writeEvents(cell, header, part)
-      await writer.end()
+      for (const table of await carriedTables(client)) await writeRows(client, table, companyId, line)
+      await writeEvents(cell, header, line)
+      await file.end()
       return { company_id: companyId, export: id, events: header.revision + 1, rows }
     },
     'begin isolation level repeatable read read only; set local idle_in_transaction_session_timeout = 0',
@@ -62,9 +62,9 @@ async function closeCompany(pool: Pool, companyId: number, newId: () => string):
       [companyId],
     )
     const [ledger] = rows
-    if (!ledger || ledger.revision < 0) throw new CellRefused('no_company', `there is no company ${companyId} here`)
+    if (!ledger || ledger.revision < 0) throw new StepRefused('no_company', `there is no company ${companyId} here`)
     if (ledger.missing_keys)
-      throw new CellRefused(
+      throw new StepRefused(
         'keys_missing',
         `company ${companyId} is read-only because keys of persons are missing: run "tillbook person lost-keys" first`,
       )
@@ -79,7 +79,7 @@ async function closeCompany(pool: Pool, companyId: number, newId: () => string):
     )
     const [open] = known.rows
     if (open?.state === 'confirmed')
-      throw new CellRefused(
+      throw new StepRefused(
         'being_removed',
         `company ${companyId} is open elsewhere and is being removed here: run "tillbook company remove" again`,
       )
@@ -117,85 +117,46 @@ const UNDER_WAY = `
       and state = 'active' and query_start <= $2
   limit 1`
 
-interface LedgerHead {
-  readonly revision: number
-  readonly hash: string
-  readonly last_recorded_at: string
-  readonly reacted_revision: number
-  readonly ids: Ids
-}
-
 async function headerOf(cell: CellParts, client: PoolClient, companyId: number, id: string): Promise<FileHeader> {
   const { id: installation, family } = await installationOf(client)
-  const { rows } = await client.query<LedgerHead>(
-    'select revision, hash, last_recorded_at, reacted_revision, ids from ops.ledgers where company_id = $1',
-    [companyId],
-  )
+  const { rows } = await client.query<
+    Pick<FileHeader, 'revision' | 'hash' | 'last_recorded_at' | 'reacted_revision' | 'ids'>
+  >('select revision, hash, last_recorded_at, reacted_revision, ids from ops.ledgers where company_id = $1', [
+    companyId,
+  ])
   const [head] = rows
-  if (!head) throw new CellRefused('no_company', `there is no company ${companyId} here any more`)
-  return {
-    format: 'tillbook-company/1',
-    export: id,
-    installation,
-    family,
-    master_key: cell.masterKey,
-    version: cell.model.version,
-    company_id: companyId,
-    ...head,
-    ids: head.ids as Record<string, number>,
-  }
+  if (!head) throw new StepRefused('no_company', `there is no company ${companyId} here any more`)
+  const { masterKey: master_key, model } = cell
+  const of = { export: id, installation, family, master_key, version: model.version, company_id: companyId }
+  return { format: 'tillbook-company/1', ...of, ...head }
 }
 
-/** Rows fetched at once, and bytes of a line: bounds of memory. */
-const FETCHED = 200
-const LINE_BYTES = 1_048_576
+/** Rows fetched at once: a bound of memory. */
+const FETCHED = 20
 
-type WritePart = (part: FilePart) => Promise<void>
+type WriteLine = (part: FilePart) => Promise<void>
 
-async function writeRows(client: PoolClient, table: CarriedTable, companyId: number, write: WritePart): Promise<void> {
-  const columns = await storedColumnsOf(client, table.name)
-  const names = columns.map(({ name }) => name)
-  const texts = names.map((name) => `${name}::text`).join(', ')
-  const key = columns.filter(({ isKey }) => isKey).map(({ name }) => name)
+async function writeRows(client: PoolClient, table: CarriedTable, companyId: number, line: WriteLine): Promise<void> {
+  const texts = table.columns.map(({ name }) => `"${name}"::text`).join(', ')
   await client.query(
-    `declare company_rows no scroll cursor for select json_build_array(${texts})::text as row from ${table.name}
-     where ${table.of(String(companyId))} order by ${key.join(', ')}`,
+    `declare company_rows no scroll cursor for select row_to_json(r) as row from (
+       select ${texts} from ${table.name} where ${isOfCompany(table, companyId)} order by ${table.key.join(', ')}) r`,
   )
-  let rows: (string | null)[][] = []
-  let bytes = 0
-  const flush = async () => {
-    if (rows.length > 0) await write({ table: table.name, columns: names, rows })
-    rows = []
-    bytes = 0
+  for (let fetched = FETCHED; fetched === FETCHED; ) {
+    const { rows } = await client.query<{ row: Record<string, string | null> }>(`fetch ${FETCHED} from company_rows`)
+    for (const { row } of rows) await line({ table: table.name, row })
+    fetched = rows.length
   }
-  for (;;) {
-    const fetched = await client.query<{ row: string }>(`fetch ${FETCHED} from company_rows`)
-    for (const { row } of fetched.rows) {
-      rows.push(JSON.parse(row))
-      bytes += row.length
-      if (bytes > LINE_BYTES) await flush()
-    }
-    if (fetched.rows.length < FETCHED) break
-  }
-  await flush()
   await client.query('close company_rows')
 }
 
-/** Events of a line. */
-const EVENTS = 200
-
-async function writeEvents({ store }: CellParts, header: FileHeader, write: WritePart): Promise<void> {
-  let events: Envelope[] = []
-  let last: Envelope | null = null
+async function writeEvents({ store }: CellParts, header: FileHeader, line: WriteLine): Promise<void> {
+  let hash = ''
   for await (const event of store.read(streamOf(header.company_id), 0)) {
     if (event.revision > header.revision) break
-    events.push(event)
-    last = event
-    if (events.length < EVENTS) continue
-    await write({ events })
-    events = []
+    await line({ event })
+    hash = event.hash
   }
-  if (events.length > 0) await write({ events })
-  if (last?.hash !== header.hash)
-    throw new CellRefused('busy', 'the ledger does not end where its tables do: verify it, or try again in a moment')
+  if (hash !== header.hash)
+    throw new StepRefused('busy', 'the ledger does not end where its tables do: verify it, or try again in a moment')
 }

@@ -9,13 +9,15 @@ import { REBUILD_LOCK } from '#ledger/rebuild/rebuild.ts'
 import { replay } from '#ledger/rebuild/replay.ts'
 import { readSchemasOf } from '#ledger/rebuild/version.ts'
 import { CopyDiffers, copyStream } from '#ledger/stores/copy.ts'
+import { inBatches } from '#lib/batches.ts'
+import { StepRefused } from '#lib/errors.ts'
+import { groupBy } from '#lib/group-by.ts'
 import { withPool } from '#postgres/pool.ts'
 import { type BulkTransaction, inTransaction, type Transaction } from '#postgres/transaction.ts'
-import { COUNTED_TABLES } from './carried-tables.ts'
-import { type CellParts, CellRefused } from './cell.ts'
-import { BrokenFile, type FileHeader, readHeader, readParts } from './company-file.ts'
+import type { CellParts } from './cell.ts'
+import { brokenFile, type FileHeader, readHeader, readParts } from './company-file.ts'
 import { signImport } from './import-note.ts'
-import { adoptLogins, createRowWriter } from './import-rows.ts'
+import { createRowWriter } from './import-rows.ts'
 
 interface Importing {
   /** Whether another company may have the same CNPJ (OPS-29). */
@@ -35,17 +37,17 @@ export interface ImportReport {
 
 /**
  * Imports a company from its file in one transaction, which opens the company here (CELL-4). Events of a store outside Postgres are
- * appended just before its COMMIT, and another run finds them. @throws CellRefused
+ * appended just before its COMMIT, and another run finds them. @throws StepRefused
  */
 export async function importCompany(cell: CellParts, path: string, importing: Importing): Promise<ImportReport> {
-  const header = await readHeader(path).catch(refuseBroken)
+  const header = await readHeader(path)
   const installation = await installationOf(cell.pool)
   await assertMayCome(cell, installation, header)
   await verifyFile(cell, path, header)
-  const { company_id: companyId, export: exportId, installation: from, revision, hash } = header
-  const said = { companyId, exportId, from, to: installation.id, revision, hash, at: importing.now() }
+  const { company_id, export: id, installation: from, revision, hash } = header
+  const said = { company_id, export: id, from, to: installation.id, revision, hash, at: importing.now() }
   const note = await signImport(cell.sealing, said)
-  if (isOutside(cell.store)) await reserve(cell.pool, companyId)
+  if (isOutside(cell.store)) await reserve(cell.pool, company_id)
   const sessions = { max: 1, pipeline: true, keyLookupsOnly: true, read_schemas: readSchemasOf(cell.model) }
   const own = { statement_timeout_ms: 0, idle_in_transaction_timeout_ms: 0, application_name: 'tillbook import' }
   try {
@@ -53,78 +55,63 @@ export async function importCompany(cell: CellParts, path: string, importing: Im
       inTransaction(pool, (tx, client) => bringIn({ cell, path, header, note, tx, client }, importing)),
     )
   } catch (error) {
-    if (isOutside(cell.store)) await release(cell, companyId)
-    throw error instanceof BrokenFile ? refusalOf(error) : (takenOf(error) ?? error)
+    if (isOutside(cell.store)) await release(cell, company_id)
+    throw takenOf(error) ?? error
   }
-  return { company_id: companyId, export: exportId, events: revision + 1, note }
+  return { company_id, export: id, events: revision + 1, note }
 }
 
-/** Checks that need no more than the file's first line. @throws CellRefused */
+/** Checks that need no more than the file's first line. @throws StepRefused */
 async function assertMayCome(
   { pool, masterKey, model }: CellParts,
   own: Installation,
   header: FileHeader,
 ): Promise<void> {
-  const { company_id: id } = header
-  if (header.installation === own.id)
-    throw new CellRefused(
-      'own_export',
+  const id = header.company_id
+  const obstacles = {
+    own_export:
+      header.installation === own.id &&
       `this installation has exported the file itself: "tillbook company reopen ${id}" opens the company again`,
-    )
-  if (header.family !== own.family)
-    throw new CellRefused(
-      'other_family',
-      'the file is of an installation with other keys: prepare a new cell by "tillbook database prepare --like" before its first start',
-    )
-  if (header.master_key !== masterKey)
-    throw new CellRefused(
-      'other_master_key',
-      `the file is sealed by master key ${header.master_key}, not by ${masterKey}`,
-    )
-  if (header.version !== model.version)
-    throw new CellRefused(
-      'other_version',
-      'the file is of another version of the program: both cells need the same one',
-    )
+    other_family:
+      header.family !== own.family &&
+      'the file is of other keys: prepare a new cell by "tillbook database prepare --like" before its first start',
+    other_master_key:
+      header.master_key !== masterKey && `the file is sealed by master key ${header.master_key}, not by ${masterKey}`,
+    other_version:
+      header.version !== model.version && 'the file is of another version of the program: both cells need the same one',
+  }
+  for (const [code, message] of Object.entries(obstacles)) if (message) throw new StepRefused(code, message)
   const { rows } = await pool.query<{ note: string }>(
     `select note from ops.company_moves where id = $1 and state = 'arrived'`,
     [header.export],
   )
-  if (rows[0])
-    throw new CellRefused(
-      'already_imported',
-      `company ${id} has been imported from this export already, with this note`,
-      {
-        note: rows[0].note,
-      },
-    )
+  const already = `company ${id} has been imported from this export already, with this note`
+  if (rows[0]) throw new StepRefused('already_imported', already, { note: rows[0].note })
+}
+
+async function* eventsOf({ vault }: CellParts, path: string): AsyncGenerator<Envelope> {
+  for await (const part of readParts(path, vault)) if ('event' in part) yield part.event
 }
 
 /** Reads the whole file before anything is changed: its digest, its ledger, and that it goes on where the company left. */
-async function verifyFile({ pool, vault }: CellParts, path: string, header: FileHeader): Promise<void> {
+async function verifyFile(cell: CellParts, path: string, header: FileHeader): Promise<void> {
   const { company_id: id, revision, hash } = header
-  const { rows } = await pool.query<{ revision: number; hash: string }>(
+  const { rows } = await cell.pool.query<{ revision: number; hash: string }>(
     `select revision, hash from ops.company_moves where company_id = $1 and state = 'removed'`,
     [id],
   )
   const [left] = rows
   async function* stored() {
-    for await (const part of readParts(path, vault))
-      if ('events' in part) for (const event of part.events) yield { json: JSON.stringify(event), beside: {} }
+    for await (const event of eventsOf(cell, path)) yield { json: JSON.stringify(event), beside: {} }
   }
-  const anchors = [{ revision, hash }, ...rows]
-  const found = await walkChain(stored(), { stream: streamOf(id), anchors }).catch(refuseBroken)
+  const found = await walkChain(stored(), { stream: streamOf(id), anchors: [{ revision, hash }, ...rows] })
   const fault = found.first_error ?? (found.revision > revision ? { revision, reason: 'beyond_head' } : null)
   if (left && (left.revision > revision || (fault?.reason === 'other_hash' && fault.revision === left.revision)))
-    throw new CellRefused(
+    throw new StepRefused(
       'older_ledger',
       `company ${id} left here with event ${left.revision}, which the file does not have: import a later export`,
     )
-  if (fault)
-    throw new CellRefused(
-      'broken_file',
-      `the ledger in the file is not whole: ${fault.reason} at revision ${fault.revision}`,
-    )
+  if (fault) throw brokenFile(`the ledger in the file is not whole: ${fault.reason} at revision ${fault.revision}`)
 }
 
 interface Bringing {
@@ -136,42 +123,50 @@ interface Bringing {
   readonly client: PoolClient
 }
 
+/** Lines that are written at once. */
+const BATCH = 200
+
 /** All of the import that Postgres commits at once. */
 async function bringIn(bringing: Bringing, { allowsSameCnpj, onEvents }: Importing): Promise<void> {
   const { cell, path, header, note, tx, client } = bringing
-  const { company_id: id, revision } = header
+  const { company_id: id, revision, hash, reacted_revision, last_recorded_at, ids } = header
   await assertFree(bringing)
-  const writer = createRowWriter(client, id)
+  const writer = await createRowWriter(client, id)
   async function* events() {
-    for await (const part of readParts(path, cell.vault)) {
-      if ('rows' in part) await writer.write(part)
-      else yield* recorded(cell, part.events, tx)
+    for await (const batch of inBatches(readParts(path, cell.vault), BATCH)) {
+      const rows = batch.filter((part) => 'table' in part)
+      for (const [table, parts] of groupBy(rows, (part) => part.table))
+        await writer.write(
+          table,
+          parts.map(({ row }) => row),
+        )
+      yield* recorded(
+        cell,
+        batch.flatMap((part) => ('event' in part ? [part.event] : [])),
+        tx,
+      )
     }
   }
   const keys = createPersonKeys(client, cell.vault)
   const reader = { model: cell.model, keys, store: { ...cell.store, read: events } }
   await replay(tx, cell.model, id, readNewest(reader, streamOf(id), 0), revision, { onApplied: onEvents })
-  await adoptLogins(client, id, writer.persons)
+  await writer.finish()
   if (!allowsSameCnpj) await assertOwnCnpj(client, id)
-  for (const table of COUNTED_TABLES) await client.query(raiseIds(table), [id])
-  const { hash, reacted_revision, last_recorded_at, ids } = header
   await client.query(
     `insert into ops.ledgers (company_id, revision, reacted_revision, hash, last_recorded_at, ids) values ($1, $2, $3, $4, $5, $6)
      on conflict (company_id) do update set revision = excluded.revision, reacted_revision = excluded.reacted_revision,
        hash = excluded.hash, last_recorded_at = excluded.last_recorded_at, ids = excluded.ids, closed_at = null`,
     [id, revision, reacted_revision, hash, last_recorded_at, JSON.stringify(ids)],
   )
-  await client.query(`update ops.company_moves set state = 'returned' where company_id = $1 and state = 'removed'`, [
-    id,
-  ])
   await client.query(
-    `insert into ops.company_moves (id, company_id, revision, hash, state, note) values ($1, $2, $3, $4, 'arrived', $5)`,
+    `with back as (update ops.company_moves set state = 'returned' where company_id = $2 and state = 'removed')
+     insert into ops.company_moves (id, company_id, revision, hash, state, note) values ($1, $2, $3, $4, 'arrived', $5)`,
     [header.export, id, revision, hash, note],
   )
   if (isOutside(cell.store)) await appendOutside(bringing)
 }
 
-/** Locks out a rebuild, which would miss the company, and another import of it. @throws CellRefused */
+/** Locks out a rebuild, which would miss the company, and another import of it. @throws StepRefused */
 async function assertFree({ cell, header, client }: Bringing): Promise<void> {
   const { company_id: id } = header
   const { rows } = await client.query<{ version: string; mine: boolean; calm: boolean; revision: number | null }>(
@@ -181,10 +176,10 @@ async function assertFree({ cell, header, client }: Bringing): Promise<void> {
     [id, REBUILD_LOCK],
   )
   const [found] = rows
-  if (found?.revision !== null) throw new CellRefused('taken', `there is a company ${id} here already`)
-  if (!found.mine) throw new CellRefused('busy', `another command is importing company ${id}`)
+  if (found?.revision !== null) throw new StepRefused('taken', `there is a company ${id} here already`)
+  if (!found.mine) throw new StepRefused('busy', `another command is importing company ${id}`)
   if (!found.calm || found.version !== cell.model.version)
-    throw new CellRefused('busy', 'the tables are being rebuilt: import the company afterwards')
+    throw new StepRefused('busy', 'the tables are being rebuilt: import the company afterwards')
 }
 
 async function* recorded(cell: CellParts, events: readonly Envelope[], tx: Transaction): AsyncGenerator<Envelope> {
@@ -194,7 +189,7 @@ async function* recorded(cell: CellParts, events: readonly Envelope[], tx: Trans
   yield* events
 }
 
-/** @throws CellRefused */
+/** @throws StepRefused */
 async function assertOwnCnpj(client: PoolClient, companyId: number): Promise<void> {
   const { rows } = await client.query<{ holder: number | null }>(
     `select (select min(o.company_id) from companies o where o.cnpj = c.cnpj and o.company_id <> c.company_id and not o.is_test) as holder,
@@ -204,15 +199,8 @@ async function assertOwnCnpj(client: PoolClient, companyId: number): Promise<voi
   )
   const holder = rows[0]?.holder ?? null
   if (holder !== null)
-    throw new CellRefused('same_cnpj', `company ${holder} here has the same CNPJ: --allow-same-cnpj allows it`)
+    throw new StepRefused('same_cnpj', `company ${holder} here has the same CNPJ: --allow-same-cnpj allows it`)
 }
-
-/** Numbers that all companies of an installation share go on after the company's. */
-const raiseIds = (table: string): string =>
-  `with brought as (select max(id) as id from ${table} where company_id = $1),
-     given as (select last_value as id from pg_sequences
-       where format('%I.%I', schemaname, sequencename) = pg_get_serial_sequence('${table}', 'id'))
-   select setval(pg_get_serial_sequence('${table}', 'id'), brought.id) from brought, given where brought.id >= coalesce(given.id, 0)`
 
 /** A row that keeps processes from following the stream of a company that is not there yet. */
 const reserve = (pool: Pool, companyId: number) =>
@@ -231,29 +219,22 @@ async function release({ pool, store }: CellParts, companyId: number): Promise<v
 
 async function appendOutside({ cell, path, header }: Bringing): Promise<void> {
   async function* read(_stream: string, from: number) {
-    for await (const part of readParts(path, cell.vault))
-      if ('events' in part) for (const event of part.events) if (event.revision >= from) yield event
+    for await (const event of eventsOf(cell, path)) if (event.revision >= from) yield event
   }
   await copyStream(streamOf(header.company_id), { read }, cell.store).catch((error) => {
     if (!(error instanceof CopyDiffers)) throw error
-    throw new CellRefused('taken', `the event store has other events of company ${header.company_id}: ${error.message}`)
+    throw new StepRefused('taken', `the event store has other events of company ${header.company_id}: ${error.message}`)
   })
 }
 
-const refusalOf = ({ message }: BrokenFile): CellRefused => new CellRefused('broken_file', message)
-
-function refuseBroken(error: unknown): never {
-  throw error instanceof BrokenFile ? refusalOf(error) : error
-}
-
 /** A row that another company has, such as the alias of a store. */
-function takenOf(error: unknown): CellRefused | null {
+function takenOf(error: unknown): StepRefused | null {
   const { code, table, constraint, detail = '' } = error as { [member: string]: string | undefined }
   if (code !== '23505') return null
   // Other values may be secret: `Key (alias)=(padaria) already exists.`
   const isAlias = constraint === 'store_secrets_alias_key'
-  return new CellRefused(
+  return new StepRefused(
     'taken',
-    isAlias ? `the alias of a store is taken here: ${detail}` : `a row of ${table} is here already`,
+    isAlias ? `the alias of a store is taken: ${detail}` : `a row of ${table} is here already`,
   )
 }

@@ -7,6 +7,7 @@ import { ringEntries } from '#integrity/proofs/key-ring.ts'
 import type { RingEntry } from '#integrity/proofs/key-statement.ts'
 import { IDS_OF_A_CELL } from '#ledger/ledgers.ts'
 import { UnsupportedPostgres } from '#lib/errors.ts'
+import type { Queryable } from '#postgres/database.ts'
 import { withPool } from '#postgres/pool.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 
@@ -25,80 +26,67 @@ interface Likeness {
  */
 export async function prepareLike(pool: Pool, { likeUrl, masterKeys, keyFile }: Likeness): Promise<void> {
   await withPool(likeUrl, { max: 1, application_name: 'tillbook command' }, async (first) => {
-    const [theirs, ours] = [await installationOf(first).catch(notTillbook), await installationOf(pool)]
+    const theirs = await installationOf(first).catch(notTillbook)
     const ring = await ringEntries(first)
     await assertFirst(first, { theirs, ring, masterKeys, keyFile })
     await claimDatabase({ pool, keys: masterKeys, onMade: () => {} })
-    if (ours.family === theirs.id && ours.id !== theirs.id) return addKeys(pool, ring)
-    await assertUnused(pool, ours)
-    const { rows: secrets } = await first.query<{ name: string; secret: Buffer }>(
-      'select name, secret from ops.installation_secrets',
-    )
-    const { rows } = await first.query<{ number: number }>(`select nextval('ops.cell_numbers') as number`)
-    const cell = rows[0]?.number as number
+    const ours = await installationOf(pool)
     await inTransaction(pool, async (_, client) => {
-      for (const { name, secret } of secrets)
-        await client.query('insert into ops.installation_secrets (name, secret) values ($1, $2)', [name, secret])
-      await addKeys(client, ring)
-      await client.query('update ops.installation set family = $1, cell = $2', [theirs.id, cell])
-      await client.query(`select setval('ops.company_ids', $1)`, [cell * IDS_OF_A_CELL])
+      if (ours.id === theirs.id || ours.family !== theirs.id) await join(client, first, { theirs, ours })
+      await client.query(
+        'insert into ops.seal_keys select * from json_populate_recordset(null::ops.seal_keys, $1) on conflict do nothing',
+        [JSON.stringify(ring.map((entry, index) => ({ index, ...entry })))],
+      )
     })
   })
 }
 
-function notTillbook(error: unknown): never {
-  if ((error as { code?: unknown }).code !== UNDEFINED_TABLE && (error as { code?: unknown }).code !== UNDEFINED_COLUMN)
-    throw error
-  throw new UnsupportedPostgres('--like must name the database of an installation of this version')
-}
+type Installations = Readonly<Record<'theirs' | 'ours', Installation>>
 
-const UNDEFINED_TABLE = '42P01'
-const UNDEFINED_COLUMN = '42703'
-
-/** @throws UnsupportedPostgres */
-async function assertFirst(
-  first: Pool,
-  {
-    theirs,
-    ring,
-    masterKeys,
-    keyFile,
-  }: Omit<Likeness, 'likeUrl'> & { readonly theirs: Installation; readonly ring: readonly RingEntry[] },
-): Promise<void> {
-  if (theirs.family !== theirs.id)
-    throw new UnsupportedPostgres(
-      `--like must name the database of the first installation, whose id is ${theirs.family}`,
-    )
-  const keys = await registeredMasterKeys(first)
-  if (!keys.includes(masterKeys.all()[0]?.id ?? ''))
-    throw new UnsupportedPostgres(`cells share their MASTER_KEY: give this one the master key ${keys.join(', ')}`)
-  const last = ring.at(-1)
-  const key = await readSigningKey(keyFile)
-  if (!last)
-    throw new UnsupportedPostgres(
-      'the first installation has no key of checkpoints yet: run "tillbook ledger seal --all" there',
-    )
-  if (key?.publicKey !== last.public_key)
-    throw new UnsupportedPostgres(
-      `cells share their SEAL_KEY_FILE: ${keyFile} is not the key of the first installation`,
-    )
-}
-
-/** @throws UnsupportedPostgres */
-async function assertUnused(pool: Pool, { id, family }: Installation): Promise<void> {
-  const { rows } = await pool.query<{ isUsed: boolean }>(
+/** @throws UnsupportedPostgres if the database is in use */
+async function join(client: Queryable, first: Pool, { theirs, ours }: Installations): Promise<void> {
+  const { rows } = await client.query<{ isUsed: boolean }>(
     `select exists (select from ops.ledgers) or exists (select from ops.seal_keys) or exists (select from ops.installation_secrets)
        or exists (select from ops.persons) as "isUsed"`,
   )
-  if (rows[0]?.isUsed || family !== id)
+  if (rows[0]?.isUsed || ours.family !== ours.id)
     throw new UnsupportedPostgres('this database is in use already: a cell is prepared before its first start')
+  const secrets = await first.query<{ name: string; secret: Buffer }>(
+    'select name, secret from ops.installation_secrets',
+  )
+  for (const { name, secret } of secrets.rows)
+    await client.query('insert into ops.installation_secrets (name, secret) values ($1, $2)', [name, secret])
+  const numbers = await first.query<{ cell: number }>(`select nextval('ops.cell_numbers') as cell`)
+  const cell = numbers.rows[0]?.cell as number
+  await client.query('update ops.installation set family = $1, cell = $2', [theirs.id, cell])
+  await client.query(`select setval('ops.company_ids', $1)`, [cell * IDS_OF_A_CELL])
 }
 
-const addKeys = async (client: Pick<Pool, 'query'>, ring: readonly RingEntry[]): Promise<void> => {
-  for (const [at, { vkey, public_key, since, signed_by, note }] of ring.entries())
-    await client.query(
-      `insert into ops.seal_keys (index, vkey, public_key, since, signed_by, note) values ($1, $2, $3, $4, $5, $6)
-       on conflict do nothing`,
-      [at, vkey, public_key, since, signed_by, note],
-    )
+/** Undefined table, undefined column. */
+const OTHER_TABLES = ['42P01', '42703']
+
+function notTillbook(error: unknown): never {
+  if (!OTHER_TABLES.includes(String((error as { code?: unknown }).code))) throw error
+  throw new UnsupportedPostgres('--like must name the database of an installation of this version')
+}
+
+interface First extends Omit<Likeness, 'likeUrl'> {
+  readonly theirs: Installation
+  readonly ring: readonly RingEntry[]
+}
+
+/** @throws UnsupportedPostgres */
+async function assertFirst(first: Pool, { theirs, ring, masterKeys, keyFile }: First): Promise<void> {
+  const known = await registeredMasterKeys(first)
+  const key = await readSigningKey(keyFile)
+  const obstacles = [
+    theirs.family !== theirs.id &&
+      `--like must name the database of the first installation, whose id is ${theirs.family}`,
+    !known.includes(masterKeys.all()[0]?.id ?? '') &&
+      `cells share their MASTER_KEY: give this one the master key ${known.join(', ')}`,
+    ring.length === 0 && 'the first installation has no key of checkpoints yet: run "tillbook ledger seal --all" there',
+    key?.publicKey !== ring.at(-1)?.public_key &&
+      `cells share their SEAL_KEY_FILE: ${keyFile} is not the key of the first installation`,
+  ]
+  for (const message of obstacles) if (message) throw new UnsupportedPostgres(message)
 }

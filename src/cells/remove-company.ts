@@ -1,11 +1,14 @@
 import { rm } from 'node:fs/promises'
+import { isDeepStrictEqual } from 'node:util'
 import type { Pool, PoolClient } from 'pg'
 import { checkpointFileOf } from '#integrity/proofs/checkpoint-files.ts'
 import { installationOf } from '#integrity/proofs/installation.ts'
+import { streamOf } from '#ledger/envelope.ts'
+import { StepRefused } from '#lib/errors.ts'
 import { LOCK_TIMEOUT_MS, retryOnLockTimeout } from '#postgres/lock-retry.ts'
 import { inTransaction, inTransactionOn } from '#postgres/transaction.ts'
-import { CARRIED, type CarriedTable, CREDENTIALS, LEDGER, OF_PERSONS } from './carried-tables.ts'
-import { type CellParts, CellRefused } from './cell.ts'
+import { CREDENTIALS, carriedTables, isOfCompany, LOGIN_TABLES } from './carried-tables.ts'
+import type { CellParts } from './cell.ts'
 import { openImport } from './import-note.ts'
 
 interface Move {
@@ -15,22 +18,22 @@ interface Move {
   readonly state: 'exported' | 'confirmed'
 }
 
-/** The move under way, locked. @throws CellRefused if the company was not exported */
+/** The move under way, locked. @throws StepRefused if the company was not exported */
 async function lockMove(client: PoolClient, companyId: number): Promise<Move> {
   const { rows } = await client.query<Move>(
     `select id, revision, hash, state from ops.company_moves where company_id = $1 and state in ('exported', 'confirmed') for update`,
     [companyId],
   )
   if (rows[0]) return rows[0]
-  throw new CellRefused('not_exported', `company ${companyId} was not exported from here, or is open again`)
+  throw new StepRefused('not_exported', `company ${companyId} was not exported from here, or is open again`)
 }
 
-/** Takes an export back (CELL-7). @throws CellRefused after the import was confirmed */
+/** Takes an export back (CELL-7). @throws StepRefused after the import was confirmed */
 export async function reopenCompany({ pool }: CellParts, companyId: number, reason: string): Promise<void> {
   await inTransaction(pool, async (_, client) => {
     const { id, state } = await lockMove(client, companyId)
     if (state === 'confirmed')
-      throw new CellRefused('being_removed', `company ${companyId} is open elsewhere: its import was confirmed`)
+      throw new StepRefused('being_removed', `company ${companyId} is open elsewhere: its import was confirmed`)
     await client.query(`update ops.company_moves set state = 'reopened', reason = $2, at = now() where id = $1`, [
       id,
       reason,
@@ -41,7 +44,7 @@ export async function reopenCompany({ pool }: CellParts, companyId: number, reas
 
 /**
  * Removes a company that another cell has imported (CELL-6). The note is kept first; from then on the company cannot be opened here,
- * and an interrupted removal goes on. @throws CellRefused
+ * and an interrupted removal goes on. @throws StepRefused
  */
 export async function removeCompany(
   cell: CellParts,
@@ -53,30 +56,34 @@ export async function removeCompany(
   const { id: installation } = await installationOf(cell.pool)
   const done = await cell.pool.query(
     `select from ops.company_moves where id = $1 and company_id = $2 and state = 'removed'`,
-    [said?.exportId, companyId],
+    [said?.export, companyId],
   )
   if (done.rowCount === 1) return
   await inTransaction(cell.pool, async (_, client) => {
     const { id, revision, hash } = await lockMove(client, companyId)
-    const isIts = said?.companyId === companyId && said.from === installation && said.exportId === id
-    if (!isIts || said.revision !== revision || said.hash !== hash)
-      throw new CellRefused('other_note', `this is not the note of the import of company ${companyId}`)
+    const its = { company_id: companyId, export: id, from: installation, revision, hash }
+    if (!said || !isDeepStrictEqual({ ...said, ...its }, said))
+      throw new StepRefused('other_note', `this is not the note of the import of company ${companyId}`)
     await client.query(`update ops.company_moves set state = 'confirmed', note = $2, at = now() where id = $1`, [
       id,
       note,
     ])
     await removePersons(client, companyId)
-    for (const table of CREDENTIALS) await client.query(`delete from ${table} where company_id = $1`, [companyId])
+    for (const table of CREDENTIALS) await client.query(`delete from ops.${table} where company_id = $1`, [companyId])
   })
+  const own = `company_id = ${companyId}`
   for (const { tables } of cell.model.projections)
-    for (const { name } of tables) await deleteAll(() => deletePortion(cell.pool, name, `company_id = ${companyId}`))
-  for (const table of [LEDGER, ...CARRIED]) await deleteRows(cell, table, companyId, tell)
+    for (const { name } of tables) await deleteRows(cell, { name, condition: own, tell })
+  const ledger = { name: 'ledger.events', condition: `stream = '${streamOf(companyId)}'`, isAppendOnly: true }
+  await deleteRows(cell, { ...ledger, tell })
+  for (const table of await carriedTables(cell.pool))
+    if (!table.isOfLogins) await deleteRows(cell, { ...table, condition: isOfCompany(table, companyId), tell })
   for (const name of ['ops.trees', 'ops.tree_tiles'])
-    await deleteAll(() => deletePortion(cell.pool, name, `log = ${companyId}`))
+    await deleteRows(cell, { name, condition: `log = ${companyId}`, tell })
   await rm(checkpointFileOf(cell.sealing.directory, companyId), { force: true })
   await inTransaction(cell.pool, async (_, client) => {
-    await client.query('delete from ops.table_checks where company_id = $1', [companyId])
-    await client.query('delete from ops.ledgers where company_id = $1', [companyId])
+    for (const table of ['table_checks', 'ledgers'])
+      await client.query(`delete from ops.${table} where company_id = $1`, [companyId])
     await client.query(
       `update ops.company_moves set state = 'removed', at = now() where company_id = $1 and state = 'confirmed'`,
       [companyId],
@@ -91,48 +98,46 @@ async function removePersons(client: PoolClient, companyId: number): Promise<voi
        and not exists (select from users o where o.company_id <> $1 and o.email = u.doc ->> 'email')`,
     [companyId],
   )
-  for (const { name } of OF_PERSONS)
-    await client.query(`delete from ${name} where email = any($1::text[])`, [rows.map(({ email }) => email)])
+  for (const name of LOGIN_TABLES)
+    await client.query(`delete from ops.${name} where email = any($1::text[])`, [rows.map(({ email }) => email)])
 }
 
 /** Rows per statement: each takes a few hundredths of a second, beside the sales of other companies. */
 const PORTION = 2_000
 
-async function deleteAll(remove: () => Promise<number>): Promise<void> {
-  while ((await remove()) === PORTION);
+interface Deletion {
+  readonly name: string
+  readonly condition: string
+  /** Only the owner deletes from it, with its trigger disabled for each portion. */
+  readonly isAppendOnly?: boolean
+  readonly tell: (line: string) => void
 }
 
-async function deletePortion(pool: Pick<Pool, 'query'>, table: string, condition: string): Promise<number> {
-  const { rowCount } = await pool.query(
-    `delete from ${table} where ${condition} and ctid = any(array(select ctid from ${table} where ${condition} limit ${PORTION}))`,
-  )
-  return rowCount ?? 0
-}
-
-/** Only the owner deletes from append-only tables, with their trigger disabled for each portion. */
-async function deleteRows(
-  cell: CellParts,
-  { name, of, isOwners }: CarriedTable,
-  companyId: number,
-  tell: (line: string) => void,
-): Promise<void> {
-  const condition = of(String(companyId))
-  if (!isOwners) return deleteAll(() => deletePortion(cell.pool, name, condition))
-  const { rowCount } = await cell.pool.query(`select from ${name} where ${condition} limit 1`)
+async function deleteRows({ pool, asOwner }: CellParts, { name, condition, isAppendOnly, tell }: Deletion) {
+  const { rowCount } = await pool.query(`select from ${name} where ${condition} limit 1`)
   if (rowCount === 0) return
-  await cell.asOwner(async (owner) => {
+  const portion = async (on: Pick<Pool, 'query'>) => {
+    const some = `select ctid from ${name} where ${condition} limit ${PORTION}`
+    const deleted = await on.query(`delete from ${name} where ${condition} and ctid = any(array(${some}))`)
+    return deleted.rowCount === PORTION
+  }
+  if (!isAppendOnly) {
+    while (await portion(pool));
+    return
+  }
+  await asOwner(async (owner) => {
     const client = await owner.connect()
-    const portion = () =>
+    const unlocked = () =>
       inTransactionOn(client, async () => {
         await client.query(
           `set local lock_timeout = ${LOCK_TIMEOUT_MS}; alter table ${name} disable trigger append_only`,
         )
-        const removed = await deletePortion(client, name, condition)
+        const goesOn = await portion(client)
         await client.query(`select ops.append_only('${name}')`)
-        return removed
+        return goesOn
       })
     try {
-      await deleteAll(() => retryOnLockTimeout({ client, what: `removing from ${name}`, tell }, portion))
+      while (await retryOnLockTimeout({ client, what: `removing from ${name}`, tell }, unlocked));
     } finally {
       client.release(true)
     }

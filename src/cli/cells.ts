@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { mkdtemp, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
+import { join } from 'node:path'
+import type { Writable } from 'node:stream'
+import { finished, pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
 import type { CellParts } from '#cells/cell.ts'
 import { type ExportReport, exportCompany } from '#cells/export-company.ts'
 import { type ImportReport, importCompany } from '#cells/import-company.ts'
@@ -12,7 +12,6 @@ import { removeCompany, reopenCompany } from '#cells/remove-company.ts'
 import { RestoreInput } from '#commands/companies.ts'
 import { loadMasterKeys } from '#crypto/master-keys.ts'
 import { invalid } from '#domain/refusal.ts'
-import { fsyncFolder } from '#lib/files.ts'
 import { newId } from '#lib/ids.ts'
 import { sealingOf } from './ledger-seal.ts'
 import { type Context, countEvents, parseIdArgument, Refused, type Verbs, validateInput } from './verb.ts'
@@ -25,24 +24,19 @@ async function cellOf(context: Context): Promise<CellParts> {
 }
 
 /** Writes the file under another name first, readable by its owner only. */
-async function toFile<T>(path: string, work: (write: (text: string) => Promise<void>) => Promise<T>): Promise<T> {
-  const draft = `${path}.${randomUUID()}`
+async function toFile<T>(path: string, work: (out: Writable) => Promise<T>): Promise<T> {
+  const draft = `${path}.draft`
+  await rm(draft, { force: true })
   const out = createWriteStream(draft, { mode: 0o600, flags: 'wx', flush: true })
   try {
-    const result = await work(writeTo(out))
-    out.end()
-    await once(out, 'finish')
+    const result = await work(out)
+    await finished(out.end())
     await rename(draft, path)
-    await fsyncFolder(dirname(path))
     return result
   } finally {
     out.destroy()
     await rm(draft, { force: true })
   }
-}
-
-const writeTo = (out: NodeJS.WritableStream) => async (text: string) => {
-  await new Promise<void>((resolve, reject) => out.write(text, (error) => (error ? reject(error) : resolve())))
 }
 
 /** A file of standard input, which is read twice. */
@@ -73,10 +67,12 @@ export const verbs: Verbs<'company export' | 'company import' | 'company remove'
       const cell = await cellOf(context)
       const { progress } = context
       progress.begin('events', await countEvents(cell, companyId))
-      const work = (write: (text: string) => Promise<void>): Promise<ExportReport> =>
-        exportCompany(cell, companyId, { newId, write, onEvents: progress.add })
+      const work = (out: Writable): Promise<ExportReport> => {
+        const write = promisify<string, void>(out.write.bind(out))
+        return exportCompany(cell, companyId, { newId, write, onEvents: progress.add })
+      }
       if (to !== undefined) return toFile(to, work)
-      const { events, rows } = await work(writeTo(process.stdout))
+      const { events, rows } = await work(process.stdout)
       progress.tell(`company ${companyId} is closed here; exported ${events} events and ${rows} rows`)
       return undefined
     },

@@ -1,10 +1,9 @@
 import { constants, setPriority } from 'node:os'
-import { CellRefused } from '#cells/cell.ts'
 import { RequestRefused, ServiceUnreachable } from '#cli/integrator/service-client.ts'
 import { WrongSetting } from '#config/config.ts'
 import { WrongMasterKey } from '#crypto/master-keys.ts'
 import { httpMessageOf } from '#http/problems.ts'
-import { IncompatibleVersion, Unavailable, UnsupportedPostgres } from '#lib/errors.ts'
+import { IncompatibleVersion, StepRefused, Unavailable, UnsupportedPostgres } from '#lib/errors.ts'
 import { lowerHeapGrowth } from '#lib/heap.ts'
 import { isOutage } from '#postgres/outage.ts'
 import type { FlagValues } from './arguments.ts'
@@ -53,8 +52,8 @@ function problemOf(error: unknown): PrintedProblem {
     const { refused, details } = error.refusal
     return { code: refused, message: httpMessageOf(refused), details }
   }
-  if (error instanceof RequestRefused) return { code: error.code, message: error.message, details: error.details }
-  if (error instanceof CellRefused) return { code: error.obstacle, message: error.message, details: error.details }
+  if (error instanceof RequestRefused || error instanceof StepRefused)
+    return { code: error.code, message: error.message, details: error.details }
   const message = error instanceof Error ? error.message : String(error)
   if (error instanceof WrongSetting) return { code: 'wrong_setting', message }
   if (error instanceof NoInstallation) return { code: 'no_installation', message }

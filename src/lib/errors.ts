@@ -21,3 +21,15 @@ export class IncompatibleVersion extends Error {
 export class UnsupportedPostgres extends Error {
   override readonly name = 'UnsupportedPostgres'
 }
+
+/** A step that is refused; nothing was changed. The message is for operators. */
+export class StepRefused extends Error {
+  override readonly name = 'StepRefused'
+  constructor(
+    readonly code: string,
+    message: string,
+    readonly details?: Readonly<Record<string, unknown>>,
+  ) {
+    super(message)
+  }
+}

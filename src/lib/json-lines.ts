@@ -34,13 +34,18 @@ export async function lastLine(path: string): Promise<unknown> {
 
 /** All complete lines, parsed one by one; none for a missing file. @throws SyntaxError on invalid JSON */
 export async function* eachLine(path: string): AsyncGenerator<unknown> {
+  for await (const line of eachText(path)) yield JSON.parse(line)
+}
+
+/** All complete lines, without their line feeds; none for a missing file. */
+export async function* eachText(path: string): AsyncGenerator<string> {
   const file = await openIfThere(path)
   if (!file) return
   let rest = ''
   for await (const chunk of file.createReadStream({ encoding: 'utf8' })) {
     const lines = `${rest}${chunk}`.split('\n')
     rest = lines.pop() ?? ''
-    for (const line of lines) yield JSON.parse(line)
+    yield* lines
   }
 }
 

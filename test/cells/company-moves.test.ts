@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Pool } from 'pg'
-import { CellRefused } from '#cells/cell.ts'
 import { prepareLike } from '#cells/prepare-like.ts'
 import { createCustomer } from '#commands/people/customers.ts'
 import { createStore } from '#commands/stores.ts'
@@ -12,8 +11,12 @@ import { configuredMasterKeys } from '#crypto/master-keys.ts'
 import { verifyLedger } from '#integrity/audit/verify.ts'
 import { checkpointFileOf } from '#integrity/proofs/checkpoint-files.ts'
 import { makeCheckpoint } from '#integrity/proofs/checkpoints.ts'
+import { installationOf } from '#integrity/proofs/installation.ts'
+import { ringEntries } from '#integrity/proofs/key-ring.ts'
 import { knownCompanies } from '#integrity/proofs/known-companies.ts'
 import { raiseCompanyIds } from '#ledger/ledgers.ts'
+import { StepRefused } from '#lib/errors.ts'
+import { trustedOf } from '#public-pages/receipt/receipt-page.ts'
 import { leaseDue } from '#webhooks/delivery-leases.ts'
 import { type Reply, send, type TestCompany } from '../support/api.ts'
 import { rowsOf } from '../support/company-rows.ts'
@@ -21,10 +24,11 @@ import { masterKeys } from '../support/master-key.ts'
 import { placedOrder } from '../support/orders.ts'
 import { panelUser } from '../support/panel.ts'
 import { cheapHash } from '../support/passwords.ts'
+import { loadVerification } from '../support/receipts.ts'
 import { sealsOf } from '../support/seals.ts'
 import { onDatabase } from '../support/server.ts'
 import { createTestUser, logIn, openTill, tillWith } from '../support/till.ts'
-import { altered, callAt, type TestCell, useTwoCells } from './two-cells.ts'
+import { altered, callAt, type TestCell, untilLogged, useTwoCells } from './two-cells.ts'
 
 const sale = (cash: number) => ({
   items: [{ description: 'Café', quantity: '1', unit_price: '5.00' }],
@@ -36,8 +40,8 @@ const refusal = (work: Promise<unknown>): Promise<string | null> =>
   work.then(
     () => null,
     (error: unknown) => {
-      if (!(error instanceof CellRefused)) throw error
-      return error.obstacle
+      if (!(error instanceof StepRefused)) throw error
+      return error.code
     },
   )
 
@@ -196,6 +200,7 @@ describe('company that moves to another cell', () => {
     const { north, south } = cells
     const file = north.cell.sealing && checkpointFileOf(north.cell.sealing.directory, company.id)
     await makeCheckpoint(north.cell.sealing, company.id)
+    await untilLogged(north, company, '/sales')
     const note = await move(company)
     expect(await refusal(north.remove(company.id, await move(other)))).to.equal('other_note')
     expect(await refusal(north.remove(company.id, note.replace(/[0-9a-f]{64}/, '0'.repeat(64))))).to.equal('other_note')
@@ -212,6 +217,7 @@ describe('company that moves to another cell', () => {
     await south.reopen(company.id)
     const sold = await callAt(south, company, 'POST', '/sales', sale(cash))
     expect(sold.status).to.equal(201)
+    await untilLogged(south, company, '/sales')
     await south.remove(company.id, await move(company, south, north))
     expect((await company.get('/sales')).body.data).to.deep.include(sold.body.data)
     expect((await company.post('/sales', sale(cash))).body.data.id).to.equal(sold.body.data.id + 1)
@@ -222,10 +228,21 @@ describe('company that moves to another cell', () => {
   it('keeps its checkpoints going, by the same name and ring of keys [CELL-9]', async () => {
     const { company, cash } = await shop()
     const { north, south } = cells
+    const sold = (await company.post('/sales', sale(cash))).body.data.id
     const before = await makeCheckpoint(north.cell.sealing, company.id)
+    const { text: given } = await company.get(`/sales/${sold}/receipt`)
     await move(company)
-    await callAt(south, company, 'POST', '/sales', sale(cash))
+    const next = (await callAt(south, company, 'POST', '/sales', sale(cash))).body.data.id
     const after = await makeCheckpoint(south.cell.sealing, company.id)
+    const { text: anew } = await callAt(south, company, 'GET', `/sales/${sold}/receipt`)
+    const { text: later } = await callAt(south, company, 'GET', `/sales/${next}/receipt`)
+    const { verifyReceipt } = await loadVerification()
+    for (const { cell } of [north, south]) {
+      const { family } = await installationOf(cell.pool)
+      const trusted = trustedOf(family, await ringEntries(cell.pool))
+      for (const receipt of [given, anew, later])
+        expect((await verifyReceipt(receipt, trusted)).outcome, receipt).to.equal('proved')
+    }
     expect(after?.origin).to.equal(before?.origin)
     expect(after?.size).to.be.above(before?.size ?? 0)
     expect(await verifyLedger(south.cell, company.id)).to.include({ valid: true })
@@ -272,6 +289,12 @@ describe('company that moves to another cell', () => {
       const known = await createTestUser(company)
       const alone = await createTestUser(company)
       const tills = await Promise.all([known, alone].map((user) => openTill(north.api.url, company, user)))
+      for (const { email } of [known, alone])
+        await north.cell.pool.query(
+          `insert into ops.second_factors (id, email, method, label, secret, counter, created_at)
+           values (gen_random_uuid(), $1, 'totp', '', $2, 0, now())`,
+          [email, north.cell.vault.seal(Buffer.from('x'), 'x')],
+        )
       const there = await south.api.company()
       await there.run(createUser, {
         name: 'Outra',
@@ -281,6 +304,9 @@ describe('company that moves to another cell', () => {
       } as never)
       const owner = await panelUser(north.api, company)
       await move(company)
+      const factors = await south.cell.pool.query('select email from ops.second_factors')
+      expect(factors.rows).to.deep.equal([{ email: alone.email }])
+      await Promise.all([north, south].map(({ cell }) => cell.pool.query('delete from ops.second_factors')))
       expect((await logIn(south.api.url, known)).status).to.equal(401)
       expect((await logIn(south.api.url, alone)).status).to.equal(200)
       for (const { user, token } of tills)
@@ -367,8 +393,8 @@ describe('company that moves to another cell', () => {
       await cells.north.exportTo(path, company.id)
       expect(await refusal(cells.north.importFrom(path))).to.equal('own_export')
       const { note } = await cells.south.importFrom(path)
-      const again = await cells.south.importFrom(path).catch((error: CellRefused) => error)
-      expect(again).to.deep.include({ obstacle: 'already_imported', details: { note } })
+      const again = await cells.south.importFrom(path).catch((error: StepRefused) => error)
+      expect(again).to.deep.include({ code: 'already_imported', details: { note } })
       const { rowCount } = await cells.south.cell.pool.query('select from ops.api_key_secrets where company_id = $1', [
         company.id,
       ])

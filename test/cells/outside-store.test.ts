@@ -4,7 +4,7 @@ import { streamOf } from '#ledger/envelope.ts'
 import type { TestCompany } from '../support/api.ts'
 import { rowsOf } from '../support/company-rows.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
-import { callAt, useTwoCells } from './two-cells.ts'
+import { callAt, untilLogged, useTwoCells } from './two-cells.ts'
 
 describe('company with its ledger outside Postgres', () => {
   const stores = { north: createOutsideStore(), south: createOutsideStore() }
@@ -26,6 +26,7 @@ describe('company with its ledger outside Postgres', () => {
     const { company, path, stream } = await exported()
     const { north, south } = cells
     const customers = await company.get('/customers')
+    await untilLogged(north, company, '/customers')
     const { note } = await south.importFrom(path)
     expect(stores.south.events(stream)).to.deep.equal(stores.north.events(stream))
     await north.remove(company.id, note)

@@ -15,6 +15,7 @@ import { send, startApi, type TestApi, type TestApiOptions, type TestCompany } f
 import { ownerUrlOf, useDatabase } from '../support/database.ts'
 import { masterKeys } from '../support/master-key.ts'
 import { sealsOf } from '../support/seals.ts'
+import { until } from '../support/wait.ts'
 
 /** An installation of the test, and what its command line does. */
 export interface TestCell {
@@ -117,6 +118,13 @@ export const callAt = (
   body?: unknown,
   headers: Record<string, string> = {},
 ) => send(`${api.url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
+
+/** Requests are logged up to a second after their answers: those of a company that is removed meanwhile would stay. */
+export const untilLogged = ({ cell }: TestCell, { id }: Pick<TestCompany, 'id'>, path: string) =>
+  until(async () => {
+    const { rows } = await cell.pool.query('select path from ops.calls where company_id = $1', [id])
+    return rows.some((row) => row.path.endsWith(path))
+  })
 
 /** Changes one line of a file, and returns the path of the copy. */
 export async function altered(path: string, change: (lines: string[]) => string[]): Promise<string> {

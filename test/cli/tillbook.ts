@@ -16,6 +16,10 @@ export interface Ended {
 export const tillbook = (env: Readonly<Record<string, string>>, ...words: string[]): Promise<Ended> =>
   run(programOf('src/cli/main.ts', ...words), env)
 
+/** As `tillbook`, with standard input. */
+export const tillbookWith = (input: string, env: Readonly<Record<string, string>>, ...words: string[]) =>
+  run(programOf('src/cli/main.ts', ...words), env, input)
+
 /** Runs the command line of another version, compiled to another folder. */
 export const tillbookIn = (folder: string, env: Readonly<Record<string, string>>, ...words: string[]): Promise<Ended> =>
   run(programIn(folder, 'src/cli/main.ts', ...words), env)
@@ -30,6 +34,7 @@ export async function killedAfter(
   const ended = once(child, 'close')
   if (typeof after === 'number') setTimeout(() => child.kill('SIGKILL'), after)
   else child.stderr.on('data', (text: Buffer) => text.includes(after) && child.kill('SIGKILL'))
+  child.stdin.end()
   child.stdout.resume()
   await ended
 }
@@ -42,6 +47,7 @@ export async function killedOnce(
 ): Promise<void> {
   const child = start(programOf('src/cli/main.ts', ...words), env)
   const ended = once(child, 'close')
+  child.stdin.end()
   const printed: string[] = []
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => printed.push(text.toString()))
   await until(async () => child.exitCode !== null || (await isSo()), { timeout_ms: 60_000, what: 'the moment to kill' })
@@ -55,17 +61,13 @@ function start(program: readonly string[], env: Readonly<Record<string, string>>
   return spawn(process.execPath, program, {
     cwd: ROOT,
     env: { PATH, HOME, ...TEST_SETTINGS, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: 'pipe',
   })
 }
 
-async function run(program: readonly string[], env: Readonly<Record<string, string>>): Promise<Ended> {
-  const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, program, {
-    cwd: ROOT,
-    env: { PATH, HOME, ...TEST_SETTINGS, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+async function run(program: readonly string[], env: Readonly<Record<string, string>>, input = ''): Promise<Ended> {
+  const child = start(program, env)
+  child.stdin.end(input)
   const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {

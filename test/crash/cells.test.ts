@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { killedAfter, tillbook } from '../cli/tillbook.ts'
+import { killedAfter, tillbook, tillbookWith } from '../cli/tillbook.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { DEPTH } from '../support/random.ts'
@@ -82,4 +82,13 @@ describe('killed move between cells', () => {
       const lists = await Promise.all([done(from, 'company', 'list'), done(to, 'company', 'list')])
       expect(lists.map((list) => list.length)).to.deep.equal([0, 1])
     })
+
+  it('goes through standard output and input as through files [CELL-2]', async () => {
+    const id = String(company.id)
+    const exported = await tillbook(envs[MOVES % 2] ?? {}, 'company', 'export', id)
+    expect(exported.code, exported.stderr).to.equal(0)
+    const imported = await tillbookWith(exported.stdout, envs[(MOVES + 1) % 2] ?? {}, 'company', 'import', '--json')
+    expect(imported.code, imported.stderr).to.equal(0)
+    expect(JSON.parse(imported.stdout)).to.deep.include({ company_id: company.id, events: SALES + 3, differences: [] })
+  })
 })
