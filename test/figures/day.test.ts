@@ -108,6 +108,13 @@ describe('figures of the day', () => {
     const html = await page(`/clientes/${first.customer.id}`)
     const listed = [...html.matchAll(/href="\/painel\/vendas\/(\d+)"/g)].map(([, id]) => Number(id))
     expect(listed[0]).to.equal(first.id)
+    const { id: other } = await counter.sell({ customer_external_id: 'm' })
+    await company.post(`/sales/${other}/cancel`, {})
+    await back(first.id, [{ line: 0, quantity: '1' }], [{ payment_type_id: counter.cash, amount: '10.00' }])
+    const of = `comprador/${first.customer.id}`
+    const bought = await figures(`/clientes/${first.customer.id}`)
+    expect(bought).to.include({ [`${of}.concluidas`]: 2, [`${of}.liquido`]: 30 })
+    expect((await figures('/vendas?customer=Maria'))['total.liquido']).to.equal(bought[`${of}.liquido`])
   })
 
   it('compare with nothing while the shop has not been open for the whole earlier period [PANEL-120]', async () => {

@@ -4,6 +4,7 @@ import type { SaleObject } from '#projections/sales.ts'
 import { listPurchases, MAX_PURCHASES, type Purchases, sumPurchases } from '#queries/sales/purchases.ts'
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
+import { Figure } from '../../ui/figure.tsx'
 import { recordsOnPage } from '../../ui/list.tsx'
 import { ListTable } from '../../ui/list-table.tsx'
 import { CardPager } from '../../ui/pager.tsx'
@@ -27,7 +28,7 @@ export async function PurchasesCard({ visit, id }: PurchasesProps) {
   const page = isRefusal(found) ? await listPurchases(reader, asked) : found
   return (
     <Card title="Compras" id="compras">
-      <PurchaseStats bought={await sumPurchases(reader, id)} timezone={timezone} />
+      <PurchaseStats of={`comprador/${id}`} bought={await sumPurchases(reader, id)} timezone={timezone} />
       <ListTable
         isList
         caption="Compras"
@@ -52,18 +53,29 @@ export async function PurchasesCard({ visit, id }: PurchasesProps) {
 }
 
 interface PurchaseStatsProps {
+  /** Scope of its figures. */
+  readonly of: string
   readonly bought: Purchases
   readonly timezone: string
 }
 
-const PurchaseStats = ({ bought: { count, amount, last_sold_at }, timezone }: PurchaseStatsProps) => {
+const PurchaseStats = ({ of, bought: { count, amount, last_sold_at }, timezone }: PurchaseStatsProps) => {
+  const figure = (name: string, text: string) => (
+    <Figure name={name} of={of}>
+      {text}
+    </Figure>
+  )
   const last = last_sold_at && formatDateTime(last_sold_at, timezone)
   return count > MAX_PURCHASES ? (
     <p class="hint">{`Mais de ${formatCount(MAX_PURCHASES)} compras.`}</p>
   ) : (
     <Stats>
-      <Stat label="Total comprado" value={formatMoney(amount)} hint="sem as canceladas e o que foi devolvido" />
-      <Stat label="Compras" value={formatCount(count)} />
+      <Stat
+        label="Total comprado"
+        value={figure('liquido', formatMoney(amount))}
+        hint="sem as canceladas e o que foi devolvido"
+      />
+      <Stat label="Compras" value={figure('concluidas', formatCount(count))} />
       {last === null ? (
         <Stat label="Última" value="—" />
       ) : (
