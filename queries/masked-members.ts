@@ -5,39 +5,45 @@ import { PERSONAL_MEMBERS } from '#projections/personal-members.ts'
 
 type Path = readonly string[]
 
-const TEXT = `to_jsonb('${MASKED}'::text)`
 /** An address is shown as one object. */
-const ADDRESS = `jsonb_build_object('street', '${MASKED}')`
+const shownFor = (member: string): string =>
+  member === 'address' ? `jsonb_build_object('street', '${MASKED}')` : `to_jsonb('${MASKED}'::text)`
 
-/** SQL of a JSON object with a member masked if it is present and not empty. */
-const maskedMember = (json: string, member: string): string =>
-  `${json} || case when coalesce(${json} ->> '${member}', '') = '' then '{}'
-     else jsonb_build_object('${member}', ${member === 'address' ? ADDRESS : TEXT}) end`
-
-/** SQL of a JSON object with a nested object replaced; unchanged if the member is no object. */
-const within = (json: string, member: string, inner: (json: string) => string): string =>
-  `case when jsonb_typeof(${json} -> '${member}') = 'object'
-     then jsonb_set(${json}, '{${member}}', ${inner(`(${json} -> '${member}')`)}) else ${json} end`
-
-/** SQL of a JSON object with each element of a list replaced. */
-const withinList = (json: string, member: string, inner: (json: string) => string): string =>
-  `jsonb_set(${json}, '{${member}}', coalesce((select jsonb_agg(${inner('each.value')} order by each.place)
-     from jsonb_array_elements(${json} -> '${member}') with ordinality as each (value, place)), '[]'))`
-
-/** SQL of a JSON object with the members at these paths masked. Each step is a SELECT of `d` from the previous one. */
-function maskedJson(json: string, paths: readonly Path[]): string {
-  const steps = [...groupBy(paths, ([name]) => name as string)].map(([name, group]) => (d: string) => {
+/**
+ * SQL of a JSON object with the members at these paths masked; null and empty ones stay, and so does what is no object.
+ * The fence (`offset 0`) keeps the planner from repeating the object's expression for each member, which would double
+ * the work with every one.
+ */
+function maskedJson(json: string, paths: readonly Path[], depth = 0): string {
+  const object = `m${depth}.d`
+  const groups = [...groupBy(paths, ([name]) => name as string)].map(([name, group]) => {
     const inner = group.map((path) => path.slice(1))
-    if (inner.every(([first]) => first === undefined)) return maskedMember(d, name)
-    if (inner.every(([first]) => first !== '*')) return within(d, name, (object) => maskedJson(object, inner))
-    return withinList(d, name, (element) =>
-      maskedJson(
-        element,
-        inner.map((path) => path.slice(1)),
-      ),
-    )
+    return { name, inner, isWhole: inner.every(([first]) => first === undefined) }
   })
-  return steps.reduce((from, step) => `(select ${step('d')} as d from ${from} x)`, `(select ${json} as d)`)
+  const whole = groups.flatMap(({ name, isWhole }) =>
+    isWhole ? [`'${name}', case when ${object} ->> '${name}' <> '' then ${shownFor(name)} end`] : [],
+  )
+  const parts = [
+    ...(whole.length > 0 ? [`jsonb_strip_nulls(jsonb_build_object(${whole.join(', ')}))`] : []),
+    ...groups.flatMap(({ name, inner, isWhole }) => (isWhole ? [] : [maskedMember(object, name, inner, depth + 1)])),
+  ]
+  return `(select ${[object, ...parts].join(' || ')} from (select ${json} as d offset 0) m${depth})`
+}
+
+/** SQL of an object with a member of which a part is hidden, or a part of each element; without it if it has none. */
+function maskedMember(object: string, name: string, inner: readonly Path[], depth: number): string {
+  const value = `(${object} -> '${name}')`
+  const replaced = (type: 'object' | 'array', sql: string) =>
+    `case when jsonb_typeof${value} = '${type}' then jsonb_build_object('${name}', ${sql}) else '{}' end`
+  if (inner.every(([first]) => first !== '*')) return replaced('object', maskedJson(value, inner, depth))
+  const elements = inner.map((path) => path.slice(1))
+  const element = `a${depth}.value`
+  return replaced(
+    'array',
+    `coalesce((select jsonb_agg(case when jsonb_typeof(${element}) = 'object' then ${maskedJson(element, elements, depth)}
+        else ${element} end order by a${depth}.place)
+      from jsonb_array_elements${value} with ordinality as a${depth} (value, place)), '[]')`,
+  )
 }
 
 /** SQL of a kind's record `t.doc` without what its events mark as personal. */

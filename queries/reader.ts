@@ -4,6 +4,7 @@ import { plainSql } from '#postgres/table-marks.ts'
 import { maskCosts } from './masked-members.ts'
 import type { OwnSales } from './own-sales.ts'
 import { type Masks, type RenderedStatement, renderStatement } from './rendered-statement.ts'
+import { ruleOf } from './tables.ts'
 
 /**
  * What a role sees: names, documents and contacts of persons (PANEL-83), costs of items, payables (PANEL-201), sales of
@@ -93,6 +94,13 @@ export class Reader {
   async query<R extends QueryResultRow>(statement: ReadStatement): Promise<QueryResult<R>> {
     const result = await this.#source.send<R>(this.sent(statement))
     return this.sight.hidesCosts ? { ...result, rows: result.rows.map(maskCosts) } : result
+  }
+
+  /** Whether a column of a table shows the same for all rows: it gives no order. */
+  hides(table: string, column: string): boolean {
+    const { persons, contents } = ruleOf(table)
+    const hidden = (this.#masks.persons && persons) || (this.#masks.contents && contents) || null
+    return hidden !== null && Object.hasOwn(hidden.columns, column)
   }
 
   /** The SQL that runs for a statement, with all its values. */

@@ -186,8 +186,9 @@ interface PageQuery {
 async function fetchPage(
   reader: Reader,
   source: Source,
-  { order, conditions, filters, limit, cursor, since, today }: PageQuery,
+  { conditions, filters, limit, cursor, since, today, ...query }: PageQuery,
 ): Promise<Page | Refusal> {
+  const order = shownOrder(reader, source, query.order)
   const scope: CursorScope = { companyId: reader.companyId, resource: source.resource, filters: { ...filters, since } }
   const after = cursor === undefined ? [] : decodeCursor(scope, keySchema(order), cursor)
   if (!after) return invalid('cursor', 'não é um cursor desta lista com estes filtros')
@@ -218,6 +219,14 @@ async function fetchPage(
     tables: ledger.tables,
     release: () => release(rows),
   }
+}
+
+/** The order without columns that are hidden: a constant key would be sorted for all rows, beside every index. */
+function shownOrder(reader: Reader, source: Source, order: ListOrder): ListOrder {
+  const isHidden = ({ name, of = 't' }: ListOrder['columns'][number]) =>
+    of === 't' && reader.hides(tableOf(source), name)
+  if (!order.columns.some(isHidden)) return order
+  return { ...order, name: `${order.name}_shown`, columns: order.columns.filter((column) => !isHidden(column)) }
 }
 
 /** Hot columns of any table (`Past`). */

@@ -29,17 +29,61 @@ export type OwnParameter = 'userId' | 'from' | 'to'
 const NO_ALIAS =
   /^\s*(?:$|[),;]|(?:where|join|left|right|full|inner|cross|natural|on|using|group|order|limit|offset|union|for)\b)/i
 
-/** A bare name behind FROM or JOIN; not a function, nor FROM within `extract(… from …)` or `is distinct from`. */
-const NAMED =
-  /(\bdistinct\s+|\b(?:extract|trim|substring)\s*\(\s*\w+\s+)?\b(?:from|join)\s+(?:lateral\s+)?(?!lateral\b)([a-z_][\w.]*)(?![\w.]|\s*\()/gi
 const CTE = /\b(\w+)(?:\s*\([\w\s,]*\))?\s+as\s+(?:(?:not\s+)?materialized\s+)?\(/gi
+
+/** Marked names, and what matters of SQL: comments and literals, names, parentheses, commas. */
+const TOKEN = new RegExp(
+  `--[^\\n]*|/\\*[^]*?\\*/|'(?:[^']|'')*'|${MARK}[^${MARK}]*${MARK}|"[^"]*"(?:\\.\\w+)?|[a-z_][\\w.]*|[(),]`,
+  'gi',
+)
+/** What ends the tables of a FROM. */
+const AFTER_TABLES =
+  /^(?:where|group|order|having|limit|offset|fetch|window|union|except|intersect|for|returning|select|set)$/
+const SUBQUERY = /^(?:select|with|values|table)$/
+/** Where `table` is a command, not a name. */
+const TABLE_AFTER = /^(?:|\(|union|all|except|intersect)$/
+/** Functions with FROM between their arguments. */
+const WITH_FROM = /^(?:extract|trim|substring|overlay|position)$/
+
+/** Names in the place of a table that are neither marked nor a function: behind FROM, JOIN, TABLE, or a comma. */
+function* bareTables(text: string): Iterable<string> {
+  const tokens = Array.from(text.matchAll(TOKEN), ([token]) => token.toLowerCase()).filter(
+    (token) => !/^(?:--|\/\*|')/.test(token),
+  )
+  /** For each open parenthesis, whether commas separate tables, and whether FROM is part of a function. */
+  const open = [{ inTables: false, isArguments: false }]
+  let isTable = false
+  for (const [position, token] of tokens.entries()) {
+    const place = open.at(-1) ?? { inTables: false, isArguments: false }
+    const before = tokens[position - 1] ?? ''
+    const next = tokens[position + 1] ?? ''
+    if (token === '(') {
+      // Around joined tables, if it does not begin with the words of a subquery.
+      isTable &&= !SUBQUERY.test(next)
+      open.push({ inTables: isTable, isArguments: WITH_FROM.test(before) })
+      continue
+    }
+    if (token === ')') open.pop()
+    else if (token === ',') isTable = place.inTables
+    else if (token === 'from' && !place.isArguments && before !== 'distinct') isTable = place.inTables = true
+    else if (token === 'join' || (token === 'table' && TABLE_AFTER.test(before))) isTable = true
+    else if (isTable && (token === 'lateral' || token === 'only')) continue
+    else {
+      if (AFTER_TABLES.test(token)) place.inTables = false
+      else if (isTable && !token.startsWith(MARK) && next !== '(') yield token
+      isTable = false
+    }
+  }
+}
 
 /** A developer's error, met at the first run: the table's rule would not apply. */
 function assertNamed(text: string): void {
   const ctes = new Set(Array.from(text.matchAll(CTE), ([, name]) => name?.toLowerCase()))
-  for (const [, before, name = ''] of text.matchAll(NAMED))
-    if (before === undefined && !ctes.has(name.toLowerCase()))
-      throw new Error(`a statement names ${name} behind FROM or JOIN: write \${t.${name}}, so that its rule applies`)
+  for (const name of bareTables(text))
+    if (!ctes.has(name))
+      throw new Error(
+        `a statement names ${name} in the place of a table: write \${t.${name}}, so that its rule applies`,
+      )
 }
 
 /** Renders a statement of `count` parameters, of which the first is the company, for roles with these masks. */

@@ -1,8 +1,10 @@
 import { expect } from 'chai'
+import { isRefusal } from '#ledger/command.ts'
 import { plainSql } from '#postgres/table-marks.ts'
-import { type ListOrder, listStatement, type PageStart, sumStatement } from '#queries/list-statement.ts'
-import { customerListing } from '#queries/people.ts'
-import { NEWEST_FIRST, ORDER_BY_CHANGE, ORDER_BY_ID } from '#queries/records.ts'
+import { type ListOrder, listStatement, type PageStart, reversed, sumStatement } from '#queries/list-statement.ts'
+import { customerListing, listPersonsByName } from '#queries/people.ts'
+import { Reader, type ReadSource, WHOLE } from '#queries/reader.ts'
+import { NEWEST_FIRST, ORDER_BY_CHANGE, ORDER_BY_ID, ORDER_BY_NAME } from '#queries/records.ts'
 import { useDatabase } from '../support/database.ts'
 import { customerCreated } from '../support/facts.ts'
 import { COMPANY_ID } from '../support/given.ts'
@@ -38,6 +40,35 @@ describe('query plan of a page', () => {
     })
     return rows.map((row) => row['QUERY PLAN']).join('\n')
   }
+
+  it('of persons whose names are hidden walks the key and masks each record once [ROLE-1060]', async () => {
+    const plans: string[] = []
+    const explaining: ReadSource = {
+      isPast: false,
+      async send(statement) {
+        const { rows } = await shop.core.pool.query<Record<'QUERY PLAN', string>>({
+          text: `explain (verbose, costs off) ${statement.text}`,
+          values: statement.values ?? [],
+        })
+        plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'))
+        return shop.core.pool.query(statement)
+      },
+    }
+    const masked = new Reader(COMPANY_ID, explaining, { ...WHOLE, hidesPersons: true })
+    for (const order of [ORDER_BY_NAME, reversed(ORDER_BY_NAME)]) {
+      const page = await listPersonsByName(masked, customerListing, { limit: 50, order })
+      expect(isRefusal(page) || page.has_more).to.equal(true)
+      const next = isRefusal(page) ? null : page.next
+      expect(
+        await listPersonsByName(masked, customerListing, { limit: 50, order, cursor: next ?? '' }),
+      ).to.have.property('next')
+    }
+    for (const plan of plans) {
+      expect(plan).to.match(/Index Scan (Backward )?using customers_pkey on/)
+      expect(plan.match(/doc\)::jsonb/g), plan).to.have.length(1)
+    }
+    expect(plans).to.have.length(4)
+  })
 
   const pages: [string, ListOrder, PageStart, unknown[], index: string][] = [
     ['the first', ORDER_BY_ID, 'first', [], 'customers_pkey'],

@@ -70,10 +70,17 @@ describe('a reader', () => {
     'select 1 from a join lateral sales s on true',
     'select (select max(id) FROM\n  ops.refused_sales)',
     'with a as (select 1) select from a join sales s on true',
+    'with a as (select 1) select from a, sales s',
+    'select from §orders§ o join §stores§ x on x.id = o.id, sales',
+    'select from unnest($2::text[]) with ordinality as a (b, c), ops.calls',
+    'select 1 where exists (select from (§orders§ o cross join sales s))',
+    'select from "sales" s',
+    'with a as (table sales) select from a',
+    "select '(' from /* ( */ sales",
   ])
     it(`refuses a bare name for every role: ${text.replace(/\s+/g, ' ')}`, () => {
       for (const sight of [WHOLE, { hidesPersons: true }, { ownSales: OWN }])
-        expect(() => answering([]).seeing(sight).sent({ text })).to.throw(/behind FROM or JOIN: write \$\{t\./)
+        expect(() => answering([]).seeing(sight).sent({ text })).to.throw(/in the place of a table: write \$\{t\./)
     })
 
   it('refuses a table without a rule', () => {
@@ -84,7 +91,8 @@ describe('a reader', () => {
 
   it('takes functions, subqueries and parts of expressions for no tables', () => {
     const text = `with a as (select 1), b (x) as not materialized (select 2)
-      select extract(epoch from p.lower) from a join b on a.x is distinct from b.x
+      select extract(epoch from p.lower), trim(both ', sales' from 'x, y'), max(a.x), b.y -- from sales
+      from (a cross join (select 1, 2) c), b, lateral (values (1, 2)) d (x, y) join b on a.x is distinct from b.x
       cross join lateral unnest($2::text[]) u cross join lateral (select from generate_series(1, 2)) g`
     expect(
       answering([])
