@@ -33,7 +33,7 @@ const CTE = /\b(\w+)(?:\s*\([\w\s,]*\))?\s+as\s+(?:(?:not\s+)?materialized\s+)?\
 
 /** Marked names, and what matters of SQL: comments and literals, names, parentheses, commas. */
 const TOKEN = new RegExp(
-  `--[^\\n]*|/\\*[^]*?\\*/|'(?:[^']|'')*'|${MARK}[^${MARK}]*${MARK}|"[^"]*"(?:\\.\\w+)?|[a-z_][\\w.]*|[(),]`,
+  `--[^\\n]*|/\\*[\\s\\S]*?\\*/|'(?:[^']|'')*'|${MARK}[^${MARK}]*${MARK}|"[^"]*"(?:\\.\\w+)?|[a-z_][\\w.]*|[(),]`,
   'gi',
 )
 /** What ends the tables of a FROM. */

@@ -9,7 +9,7 @@ const FILES = ['*.ts', '*.tsx'].flatMap((name) =>
   ['src', 'queries', 'commands', 'projections'].map((in_) => `${in_}/**/${name}`),
 )
 
-const withoutImports = (text: string): string => text.replace(/^(?:import|export) [^]*? from '.*'$/gm, '')
+const withoutImports = (text: string): string => text.replace(/^(?:import|export) [\s\S]*? from '.*'$/gm, '')
 
 describe('a pretended pool', () => {
   for (const planted of [
