@@ -213,6 +213,7 @@ describe('returns in the panel and at tills', () => {
     expect(late.results[1]).to.deep.include({ offline_id: 'd3', return_id: null, code: 'already_returned' })
     const tills = (await user.get('/painel/caixas')).html
     expect(tills).to.include('Devoluções recusadas').and.to.include('Mais do que restava da venda')
+    expect(textIn((await user.get('/painel')).html)).to.include('1 devolução recusada para resolver')
     const [, refused = ''] = /href="(\/painel\/caixas\/devolucoes-recusadas\/\d+)"/.exec(tills) ?? []
     expect((await user.get(refused)).html).to.include('Registrar devolução')
     expect((await user.submit(`${refused}/registrar`, {})).html).to.include('Não pode ser registrada')

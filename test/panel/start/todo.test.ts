@@ -8,6 +8,7 @@ const NONE = { pending: { count: 0, amount: '0.00' }, overdue: { count: 0, amoun
 const NOTHING = {
   timezone: 'America/Sao_Paulo',
   refused: 0,
+  refusedReturns: 0,
   cash: [],
   alarmed: 0,
   differing: 0,
@@ -26,6 +27,7 @@ describe('panel: to-do list of the start page', () => {
         ...NOTHING,
         differing: 2,
         refused: 1,
+        refusedReturns: 2,
         cash: [{ id: 4, closed_at: '2026-03-10T21:00:00.000Z', difference: '-12.50' }],
         alarmed: 1,
         failing: [{ webhook_id: 7, url: 'https://loja.example/gancho', outage_since: '2026-03-10T12:00:00.000Z' }],
@@ -41,6 +43,7 @@ describe('panel: to-do list of the start page', () => {
     expect(tasks).to.deep.equal([
       ['/painel/auditoria', '2 registros não conferem na auditoria'],
       ['/painel/caixas', '1 venda recusada para resolver'],
+      ['/painel/caixas', '2 devoluções recusadas para resolver'],
       ['/painel/caixas/sessoes/4', '1 caixa fechado em 10/03/2026 18:00 com diferença de −R$ 12,50'],
       ['/painel/loja?alarm=open', '1 pedido com alerta não lido'],
       ['/painel/integracoes/webhooks/7', '1 webhook com falhas desde 10/03/2026 09:00: https://loja.example/gancho'],

@@ -44,10 +44,17 @@ const columnsOf = (timezone: string): Column<RefusedReturn>[] => [
   { head: 'Devolvido', cell: moneyOf },
 ]
 
+const openReturns = ({ readModel, session }: PageContext): Promise<RefusedReturn[]> =>
+  listRefusedReturns(readModel.reader, { now: session.now, limit: SHOWN })
+
+/** Open ones that the user may see; bounded. */
+export const countRefusedReturns = async (visit: PageContext): Promise<number> =>
+  visit.reaches('GET', `${PATH}/1`) ? (await openReturns(visit)).length : 0
+
 /** Refused returns of tills, beside the refused sales; empty if there are none. */
 export async function RefusedReturns({ visit }: { readonly visit: PageContext }) {
-  const { reader, timezone } = visit.readModel
-  const rows = await listRefusedReturns(reader, { now: visit.session.now, limit: SHOWN })
+  const { timezone } = visit.readModel
+  const rows = await openReturns(visit)
   return rows.length === 0 ? null : (
     <Card title="Devoluções recusadas">
       <p class="hint">

@@ -20,6 +20,7 @@ import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
 import { Live } from '../../ui/live.tsx'
 import { Card, Chips, Stat, Stats } from '../../ui/parts.tsx'
 import { OpenFigure, OverdueFigure } from '../finance/open-balances.tsx'
+import { countRefusedReturns } from '../sales/refused-returns.tsx'
 import { namesOfSellers } from '../sales/seller.ts'
 import { AfterAcquirers, keptOf } from './acquirers.tsx'
 import { PERIODS, periodOf, type StartPeriod, type WrongRange } from './period.ts'
@@ -53,7 +54,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
   const seesAll = may(session.permissions, 'see_company')
   const seesCosts = may(session.permissions, 'see_costs')
   const seesPayables = may(session.permissions, 'see_payables')
-  const [head, sums, accounts, kept, refused, cash, alarmed, check, failing, unpayable, stock, steps] =
+  const [head, sums, accounts, kept, refused, refusedReturns, cash, alarmed, check, failing, unpayable, stock, steps] =
     await Promise.all([
       readModelHead(reader),
       sumsOf(visit, period),
@@ -61,6 +62,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
       keptOf(visit, period),
       // They can be resolved without a ledger event.
       countRefusedSales(primary),
+      countRefusedReturns(visit),
       seesAllSales
         ? findCashDifferences(reader, startOfDay(addDays(readModel.today, -CASH_DAYS), readModel.timezone))
         : [],
@@ -98,6 +100,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
         <Todo
           timezone={readModel.timezone}
           refused={refused}
+          refusedReturns={refusedReturns}
           cash={cash}
           alarmed={alarmed}
           differing={differing}

@@ -14,6 +14,8 @@ interface TodoProps {
   readonly timezone: string
   /** Open refused sales. */
   readonly refused: number
+  /** Open refused returns. */
+  readonly refusedReturns: number
   /** Closed cash sessions with a difference beyond the tolerance. */
   readonly cash: readonly CashDifference[]
   /** Orders with an unacknowledged alarm of an unexpected payment. */
@@ -53,7 +55,19 @@ const overdue = ({ overdue: { count, amount } }: OpenSide, verb: 'pagar' | 'rece
 
 /** Pending work, most urgent first, each with its count and link. */
 export const Todo = (props: TodoProps) => {
-  const { refused, cash, alarmed, differing, failing, unpayable, timezone, receivables, payables, stock } = props
+  const {
+    refused,
+    refusedReturns,
+    cash,
+    alarmed,
+    differing,
+    failing,
+    unpayable,
+    timezone,
+    receivables,
+    payables,
+    stock,
+  } = props
   const tasks: Task[] = [
     ...task(differing, ['registro não confere na auditoria', 'registros não conferem na auditoria'], {
       to: '/auditoria',
@@ -63,6 +77,10 @@ export const Todo = (props: TodoProps) => {
       to: '/caixas',
       tone: 'bad',
       figure: 'recusadas',
+    }),
+    ...task(refusedReturns, ['devolução recusada para resolver', 'devoluções recusadas para resolver'], {
+      to: '/caixas',
+      tone: 'bad',
     }),
     ...cash.map<Task>(({ id, closed_at, difference }) => ({
       to: `/caixas/sessoes/${id}`,
