@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { growTree, ledgerLog } from '#integrity/proofs/trees.ts'
+import { growTree, ledgerLog } from '#integrity/trees.ts'
 import { type Costing, costingOf, meterOf } from './cost.ts'
 import { type Call, generate, loadSide, sendPaced } from './load.ts'
 import { isNamed, isSelected, type Options } from './options.ts'

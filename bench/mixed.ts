@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { growTrees } from '#integrity/proofs/tree-growth.ts'
+import { growTrees } from '#integrity/trees.ts'
 import { costOf, gaugeOf, perOperation } from './cost.ts'
 import { type Addresses, administer, checkpoint, vacuum } from './database.ts'
 import { type Call, open, sendPaced } from './load.ts'

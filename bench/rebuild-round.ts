@@ -1,5 +1,5 @@
-import { streamOf } from '#ledger/envelope.ts'
-import { lowerHeapGrowth } from '#lib/heap.ts'
+import { streamOf } from '#ledger/command.ts'
+import { lowerHeapGrowth } from '#lib/memory.ts'
 import type { Core } from '#service/core.ts'
 import { countOwn, gaugeOf, type Spent } from './cost.ts'
 import { withCore } from './shop.ts'

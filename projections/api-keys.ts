@@ -2,7 +2,7 @@ import type { DataOf } from '#events/catalogue.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Guard } from '#ledger/write/unit-of-work.ts'
 import { companyRef } from './companies.ts'
-import { type ChangedFields, changedColumns, existing, projection, stamp } from './define.ts'
+import { type ChangedFields, changedColumns, existing, projection, stamp } from './define-projection.ts'
 
 /** API key without its secret, as `/me`, the command line and the panel show it. */
 export type ApiKeyObject = DataOf<'ApiKeyCreated'> & { created_at: string; revoked_at: string | null }

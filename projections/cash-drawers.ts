@@ -3,7 +3,7 @@ import { byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { cashSessionById, tillActorOf, userOf } from './cash-sessions.ts'
 import { companyRef } from './companies.ts'
-import { existing, projection } from './define.ts'
+import { existing, projection } from './define-projection.ts'
 
 /** Times by the till's clock, in UTC. */
 interface DrawerSession {

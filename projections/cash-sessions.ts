@@ -1,11 +1,11 @@
 import { inZone } from '#domain/instant.ts'
 import { addAmounts, MAX_CENTS, subtractAmounts, toBigCents } from '#domain/money.ts'
-import type { CASH_MOVEMENT_KINDS } from '#events/cash.ts'
+import type { CASH_MOVEMENT_KINDS } from '#events/cash-events.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import type { CashTakings } from './cash-takings.ts'
+import { type CashTakings, type CashWay, cashByWay, drawerTakings, NO_CASH, type SessionCash } from './cash-takings.ts'
 import { companyRef, timezoneOf } from './companies.ts'
 import {
   type ChangedFields,
@@ -15,8 +15,7 @@ import {
   INDEX_BY_PAST,
   projection,
   stamp,
-} from './define.ts'
-import { type CashWay, cashByWay, drawerTakings, NO_CASH, type SessionCash } from './expected-cash.ts'
+} from './define-projection.ts'
 
 /** A session without what its sales brought; times in UTC. */
 export interface CashSessionState extends SessionCash {

@@ -1,11 +1,19 @@
-import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
+import { ITEM_TAX_FIELDS } from '#domain/fiscal-values.ts'
 import { nameKey, searchText, sortKey } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
-import { byKey, byPk, table } from '#ledger/table.ts'
-import type { Rows } from '#ledger/working-set.ts'
-import { changedColumns, INDEX_BY_CHANGE, INDEX_BY_DELETION, INDEX_BY_NAME, projection, withMore } from './define.ts'
-import { type NameHolder, type RecordRow, recordHandlers, type ShownDeletion } from './records.ts'
+import { byKey, byPk, type Ref, table } from '#ledger/table.ts'
+import type { Changes, Rows } from '#ledger/working-set.ts'
+import { companyRef } from './companies.ts'
+import {
+  changedColumns,
+  INDEX_BY_CHANGE,
+  INDEX_BY_DELETION,
+  INDEX_BY_NAME,
+  projection,
+  withMore,
+} from './define-projection.ts'
+import { type NameHolder, type RecordRow, recordHandlers, type ShownDeletion } from './record-handlers.ts'
 import { itemStocks, stockById } from './stock.ts'
 
 /** Writable fields of a category. */
@@ -240,3 +248,88 @@ function categoryRefs(rows: Rows, id: number) {
   const categoryId = rows.get(itemById(id))?.category_id
   return categoryId ? [categoryById(categoryId)] : []
 }
+
+/** Number of active variants of an item: it is not deleted and no variant of another while it has any (ITEM-122). */
+interface VariantCountRow {
+  company_id: number
+  item_id: number
+  variants: number
+}
+
+const variantCounts = table<VariantCountRow>('variant_counts', {
+  columns: { company_id: 'bigint', item_id: 'bigint', variants: 'bigint' },
+  keys: { pk: ['company_id', 'item_id'] },
+})
+
+export const variantCountOf = (itemId: number): Ref<VariantCountRow> => byPk(variantCounts, itemId)
+
+type ParentId = number | null | undefined
+
+const refsOf = (...parents: ParentId[]) => parents.flatMap((parent) => (parent ? [variantCountOf(parent)] : []))
+
+function count(rows: Changes, item_id: ParentId, change: 1 | -1): void {
+  if (!item_id) return
+  const before = rows.get(variantCountOf(item_id))?.variants ?? 0
+  rows.put(variantCounts, { company_id: companyRef(rows).company_id, item_id, variants: before + change })
+}
+
+export const variantCountsProjection = projection('variant_counts', [variantCounts], {
+  CatalogItemCreated: {
+    refs: ({ data }) => refsOf(data.parent_id),
+    apply: (rows, { data }) => count(rows, data.parent_id, 1),
+  },
+  CatalogItemUpdated: {
+    refs: ({ data }) => refsOf(data.former_parent_id, data.changes.parent_id),
+    apply(rows, { data: { former_parent_id, changes } }) {
+      if (changes.parent_id === undefined) return
+      count(rows, former_parent_id, -1)
+      count(rows, changes.parent_id, 1)
+    },
+  },
+  CatalogItemDeactivated: {
+    refs: ({ data }) => refsOf(data.parent_id),
+    apply: (rows, { data }) => count(rows, data.parent_id, -1),
+  },
+  CatalogItemRevived: {
+    refs: ({ data }) => refsOf(data.parent_id),
+    apply: (rows, { data }) => count(rows, data.parent_id, 1),
+  },
+})
+
+/**
+ * Picture of an item, stored outside the ledger: replacing or deleting it destroys it. Items name it by its digest
+ * (`picture_url`).
+ */
+export interface ItemPicture {
+  company_id: number
+  catalog_item_id: number
+  /** SHA-256; null, like the content, after a deletion. */
+  digest: Buffer | null
+  content: Buffer | null
+  stored_at: string
+}
+
+export const itemPictures = table<ItemPicture>('item_pictures', {
+  columns: {
+    company_id: 'bigint',
+    catalog_item_id: 'bigint',
+    digest: 'bytea',
+    content: 'bytea',
+    stored_at: 'timestamptz',
+  },
+  keys: { pk: ['company_id', 'catalog_item_id'] },
+})
+
+/** Logo of a company, stored outside the ledger like the pictures of items; `logo_url` names it by its digest. */
+export interface CompanyLogo {
+  company_id: number
+  /** SHA-256; null, like the content, after a deletion. */
+  digest: Buffer | null
+  content: Buffer | null
+  stored_at: string
+}
+
+export const companyLogos = table<CompanyLogo>('company_logos', {
+  columns: { company_id: 'bigint', digest: 'bytea', content: 'bytea', stored_at: 'timestamptz' },
+  keys: { pk: ['company_id'] },
+})

@@ -1,12 +1,11 @@
 import { addMilliseconds, dateInZone, instantsInZone, inZone } from '#domain/instant.ts'
 import { toCents } from '#domain/money.ts'
-import type { AdjustedRole, AdjustedRoles } from '#domain/permissions.ts'
-import type { Role } from '#domain/roles.ts'
+import type { AdjustedRole, AdjustedRoles, Role } from '#domain/rights.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
-import { type ChangedFields, changedColumns, projection, stamp } from './define.ts'
+import { type ChangedFields, changedColumns, projection, stamp } from './define-projection.ts'
 
 export type CompanyObject = Required<DataOf<'CompanyRegistered'>> & { created_at: string }
 

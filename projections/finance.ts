@@ -1,7 +1,7 @@
-import { type PaymentAmounts, receivedCents } from '#domain/account-payments.ts'
 import { dateInZone, inZone } from '#domain/instant.ts'
-import type { Metadata } from '#domain/metadata.ts'
 import { fromCents, toCents } from '#domain/money.ts'
+import { type PaymentAmounts, receivedCents } from '#domain/payment-rules.ts'
+import type { Metadata } from '#domain/record-values.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, type Ref, type Table, table } from '#ledger/table.ts'
@@ -15,9 +15,9 @@ import {
   INDEX_BY_PAST,
   projection,
   withMore,
-} from './define.ts'
-import { erasing } from './erasures.ts'
-import { type RecordRow, recordHandlers } from './records.ts'
+} from './define-projection.ts'
+import { erasing } from './people.ts'
+import { type RecordRow, recordHandlers } from './record-handlers.ts'
 
 type Created = DataOf<'ReceivableCreated'>
 type Paid = DataOf<'ReceivablePaymentReceived'>

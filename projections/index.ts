@@ -1,40 +1,48 @@
-import type { PersonKind } from '#domain/personal-data.ts'
-import type { RecordKind } from '#domain/record-kinds.ts'
-import { EVENT_TYPES } from '#events/catalogue.ts'
-import { upcasterOf } from '#events/define.ts'
-import { personalFieldsOf } from '#events/personal-fields.ts'
+import type { PersonKind } from '#domain/person-values.ts'
+import type { RecordKind } from '#domain/record-values.ts'
+import { EVENT_TYPES, personalFieldsOf } from '#events/catalogue.ts'
+import { upcasterOf } from '#events/event-definitions.ts'
 import { type Projection, type ReadModel, versionOf } from '#ledger/projection.ts'
-import { rowPasts } from '#ledger/row-history.ts'
 import type { AnyTable } from '#ledger/table.ts'
+import { rowPasts } from '#ledger/working-set.ts'
 import { acquirerPaymentsProjection } from './acquirer-payments.ts'
 import { apiKeyById, apiKeysProjection } from './api-keys.ts'
-import { barcodeHoldersProjection } from './barcode-holders.ts'
 import { cashDrawersProjection } from './cash-drawers.ts'
 import { cashSessionsProjection, cashSessionView } from './cash-sessions.ts'
-import { catalogItemsProjection, catalogItemView, categoriesProjection, categoryById } from './catalog.ts'
+import {
+  catalogItemsProjection,
+  catalogItemView,
+  categoriesProjection,
+  categoryById,
+  variantCountsProjection,
+} from './catalog.ts'
+import { barcodeHoldersProjection, gtinHoldersProjection } from './code-holders.ts'
 import { companiesProjection, companysTime, companyView, onCompanysClock, ownCompany } from './companies.ts'
-import { docView, projection } from './define.ts'
-import { erasuresProjection } from './erasures.ts'
+import { docView, projection } from './define-projection.ts'
 import { payablesProjection, payableView, receivablesProjection, receivableView } from './finance.ts'
-import { fiscalDocumentsProjection } from './fiscal-documents.ts'
-import { gtinHoldersProjection } from './gtin-holders.ts'
-import { inventoriesProjection, inventoryById } from './inventories.ts'
+import { fiscalDocumentsProjection, offlineSalesProjection } from './fiscal-documents.ts'
 import { limitUsesProjection } from './limit-uses.ts'
 import { READ_MODEL_NUMBER } from './number.ts'
-import { offlineSalesProjection } from './offline-sales.ts'
+import { paymentKeysProjection } from './order-payments.ts'
 import { orderById, orders, ordersProjection } from './orders.ts'
-import { paymentKeysProjection } from './payment-keys.ts'
 import { paymentProofsProjection } from './payment-proofs.ts'
 import { paymentTypeById, paymentTypesProjection } from './payment-types.ts'
-import { customerById, customers, customersProjection, supplierById, suppliers, suppliersProjection } from './people.ts'
+import {
+  customerById,
+  customers,
+  customersProjection,
+  erasuresProjection,
+  supplierById,
+  suppliers,
+  suppliersProjection,
+} from './people.ts'
 import { offlineReturnsProjection, returnById, returnsProjection } from './returns.ts'
 import { saleById, salesProjection } from './sales.ts'
 import { salesRollupsProjection } from './sales-rollups.ts'
-import { stockMovementView, stockProjection } from './stock.ts'
+import { inventoriesProjection, inventoryById, stockMovementView, stockProjection } from './stock.ts'
 import { storeCreditProjection } from './store-credit.ts'
 import { storeById, storesProjection } from './stores.ts'
 import { userById, users, usersProjection } from './users.ts'
-import { variantCountsProjection } from './variant-counts.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
 
 /** Order in which they handle each event. The company comes first, because the others read it. */

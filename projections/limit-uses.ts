@@ -1,11 +1,11 @@
 import { dateInZone } from '#domain/instant.ts'
 import { toCents } from '#domain/money.ts'
-import type { LimitedPermission } from '#domain/permissions.ts'
+import type { LimitedPermission } from '#domain/rights.ts'
 import type { EventOf } from '#events/catalogue.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { companyRef, timezoneOf } from './companies.ts'
-import { projection } from './define.ts'
+import { projection } from './define-projection.ts'
 
 /** Cents that a user gave on a day of the company, without what another user approved. */
 interface DayUse extends Record<LimitedPermission, number> {

@@ -1,8 +1,12 @@
 import { dateInZone, inZone } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
-import { methodOf, type OnlineMethod, stateInPortuguese } from '#domain/online-payment.ts'
-import { type DisputeStatus, hasBeenPaid, type OrderStatus } from '#domain/orders.ts'
+import { type DisputeStatus, hasBeenPaid, type OrderStatus } from '#domain/order-states.ts'
+import { methodOf, type OnlineMethod, stateInPortuguese } from '#domain/payment-rules.ts'
 import type { DataOf } from '#events/catalogue.ts'
+import { byPk, table } from '#ledger/table.ts'
+import type { Changes } from '#ledger/working-set.ts'
+import { companyRef } from './companies.ts'
+import { projection } from './define-projection.ts'
 
 type Recorded = DataOf<'PaymentRecorded'>
 
@@ -191,3 +195,112 @@ export function netOfOrder({ total, payments }: PaidOrder): string {
 /** What was paid for an order: its net and all that went back. */
 export const paidOfOrder = (order: PaidOrder): string =>
   fromCents(order.payments.reduce((sum, { refunded }) => sum + toCents(refunded), toCents(netOfOrder(order))))
+
+/** `pending`: no final answer of the provider yet, or still in process there. */
+export const REFUND_STATUSES = ['pending', 'completed', 'refused'] as const
+export type RefundStatus = (typeof REFUND_STATUSES)[number]
+
+/** Requested refund of an order and its result, as the API returns it. */
+export interface RefundObject {
+  refund_id: string
+  provider_payment_id: string
+  /** Null until the provider takes the refund. */
+  provider_refund_id: string | null
+  amount: string
+  status: RefundStatus
+  /** Reason why the provider refused; null otherwise. */
+  refusal: string | null
+  restock: { catalog_item_id: number; quantity: string }[]
+  requested_at: string
+  completed_at: string | null
+}
+
+type Refunds = readonly RefundObject[]
+
+/** A refused refund that starts again becomes the latest. */
+export function refundRequested(refunds: Refunds, data: DataOf<'OrderRefundRequested'>, at: string): RefundObject[] {
+  const { refund_id, provider_payment_id, amount, restock } = data
+  const requested: RefundObject = {
+    refund_id,
+    provider_payment_id,
+    provider_refund_id: null,
+    amount,
+    status: 'pending',
+    refusal: null,
+    restock,
+    requested_at: at,
+    completed_at: null,
+  }
+  return [...refunds.filter((refund) => refund.refund_id !== refund_id), requested]
+}
+
+export const refundRefused = (refunds: Refunds, data: DataOf<'OrderRefundRefused'>): RefundObject[] =>
+  refunds.map((refund) =>
+    refund.refund_id === data.refund_id ? { ...refund, status: 'refused', refusal: data.reason } : refund,
+  )
+
+export const refundAccepted = (refunds: Refunds, data: DataOf<'OrderRefundAccepted'>): RefundObject[] =>
+  refunds.map((refund) =>
+    refund.refund_id === data.refund_id
+      ? { ...refund, status: 'pending', provider_refund_id: data.provider_refund_id, refusal: null }
+      : refund,
+  )
+
+export const refundCompleted = (refunds: Refunds, data: DataOf<'OrderRefundCompleted'>, at: string): RefundObject[] =>
+  refunds.map((refund) =>
+    refund.refund_id === data.refund_id
+      ? {
+          ...refund,
+          status: 'completed',
+          provider_refund_id: data.provider_refund_id,
+          refusal: null,
+          completed_at: at,
+        }
+      : refund,
+  )
+
+/** Latest attempt or refund under an Idempotency-Key of a caller, across all orders. */
+export interface PaymentKeyRow {
+  company_id: number
+  /** Actor of the event; '' for the service itself. */
+  caller: string
+  idempotency_key: string
+  order_id: number
+  /** Id of the attempt or refund. */
+  attempt_id: string
+  started_at: string
+}
+
+const paymentKeys = table<PaymentKeyRow>('payment_keys', {
+  columns: {
+    company_id: 'bigint',
+    caller: 'text',
+    idempotency_key: 'text',
+    order_id: 'bigint',
+    attempt_id: 'text',
+    started_at: 'timestamptz',
+  },
+  keys: { pk: ['company_id', 'caller', 'idempotency_key'] },
+})
+
+export const paymentByKey = (caller: string | null | undefined, key: string) => byPk(paymentKeys, caller ?? '', key)
+
+function putKey(rows: Changes, row: Omit<PaymentKeyRow, 'company_id'>): void {
+  rows.put(paymentKeys, { company_id: companyRef(rows).company_id, ...row })
+}
+
+export const paymentKeysProjection = projection('payment_keys', [paymentKeys], {
+  PaymentStarted: {
+    refs: ({ actor, data: { idempotency_key: key } }) => (key === null ? [] : [paymentByKey(actor, key)]),
+    apply(rows, { actor, data: { id: order_id, idempotency_key, attempt_id }, recorded_at: started_at }) {
+      if (idempotency_key !== null)
+        putKey(rows, { caller: actor ?? '', idempotency_key, order_id, attempt_id, started_at })
+    },
+  },
+  OrderRefundRequested: {
+    refs: ({ actor, data: { idempotency_key } }) => [paymentByKey(actor, idempotency_key)],
+    apply(rows, { actor, data: { id: order_id, idempotency_key, refund_id }, recorded_at: started_at }) {
+      putKey(rows, { caller: actor ?? '', idempotency_key, order_id, attempt_id: refund_id, started_at })
+    },
+  },
+})

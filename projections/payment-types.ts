@@ -1,10 +1,10 @@
-import type { AcquirerTerms } from '#domain/acquirer-terms.ts'
+import type { AcquirerTerms } from '#domain/payment-rules.ts'
 import { nameKey } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'
-import type { PaymentKind } from '#events/companies.ts'
+import type { PaymentKind } from '#events/company-events.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import { companyRef } from './companies.ts'
-import { type ChangedFields, changedColumns, existing, projection, stamp } from './define.ts'
+import { type ChangedFields, changedColumns, existing, projection, stamp } from './define-projection.ts'
 
 /** Payment type of sales as the API returns it. */
 export type PaymentTypeObject = Omit<DataOf<'PaymentTypeCreated'>, keyof AcquirerTerms | 'acquirer_fee_refunded'> &

@@ -1,9 +1,8 @@
-import { PERSON_PARTS, type PersonPart } from '#domain/personal-data.ts'
-import { RECORD_KINDS, type RecordKind } from '#domain/record-kinds.ts'
-import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
-import { kindsOf } from '#events/define.ts'
-import { personalFieldsOf } from '#events/personal-fields.ts'
-import type { PersonalField } from '#ledger/personal-fields.ts'
+import { PERSON_PARTS, type PersonPart } from '#domain/person-values.ts'
+import { RECORD_KINDS, type RecordKind } from '#domain/record-values.ts'
+import { EVENT_TYPES, type EventName, personalFieldsOf } from '#events/catalogue.ts'
+import { kindsOf } from '#events/event-definitions.ts'
+import type { PersonalField } from '#ledger/sealed-fields.ts'
 
 /**
  * Personal field of an event in the records that show it: `path` starts at the record, and `*` is each element of a

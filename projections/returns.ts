@@ -2,7 +2,7 @@ import { inZone } from '#domain/instant.ts'
 import { toCents } from '#domain/money.ts'
 import { toThousandths } from '#domain/quantity.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
-import { type Channel, channelOf } from '#ledger/envelope.ts'
+import { type Channel, channelOf } from '#ledger/command.ts'
 import { type AnyRef, byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { userOf } from './cash-sessions.ts'
@@ -15,7 +15,7 @@ import {
   INDEX_BY_PAST,
   projection,
   stamp,
-} from './define.ts'
+} from './define-projection.ts'
 import { type FiscalDocument, fiscalDocumentObject } from './sales.ts'
 
 type Returned = DataOf<'SaleReturned'>

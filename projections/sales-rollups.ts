@@ -1,9 +1,14 @@
+import type { PoolClient } from 'pg'
+import { offsetMinutes } from '#domain/instant.ts'
 import type { Rollup } from '#ledger/projection.ts'
 import { table } from '#ledger/table.ts'
-import { centsOf, sellerOf, unitsOf, waysOf } from './sale-payments.ts'
+import { type InTurnOptions, workInTurn } from '#lib/background-loops.ts'
+import type { Database } from '#postgres/database.ts'
+import { inTransaction } from '#postgres/transaction.ts'
+import { centsOf, sellerOf, unitsOf, waysOf } from './payment-proofs.ts'
 
 /** Progress of a company's sales rollup. No row: not started. */
-export interface SalesRollup {
+interface SalesRollup {
   company_id: number
   /** Time and revision of the latest sale change in the rollup. */
   changed_at: string
@@ -40,7 +45,7 @@ export interface SalesRollupRow {
 }
 
 /** Kinds without `cancelled` in their name cover completed sales. */
-export const ROLLUP_KINDS = ['sale', 'cancelled', 'origin', 'seller', 'item', 'payment', 'cancelled_payment'] as const
+const ROLLUP_KINDS = ['sale', 'cancelled', 'origin', 'seller', 'item', 'payment', 'cancelled_payment'] as const
 export type RollupKind = (typeof ROLLUP_KINDS)[number] | (typeof COARSE_ROLLUPS)[number]['kind']
 
 /**
@@ -120,11 +125,7 @@ export const rollUp = (sold: string): string => `
   group by 1, span, way`
 
 /** SQL of a coarse rollup from a subquery with rows of the finer one. Leaves out spans that end after `endedBy`. */
-export const coarsened = (
-  { kind, minutes }: (typeof COARSE_ROLLUPS)[number],
-  narrow: string,
-  endedBy: string,
-): string => `
+const coarsened = ({ kind, minutes }: (typeof COARSE_ROLLUPS)[number], narrow: string, endedBy: string): string => `
   select '${kind}' as kind, ${spanOf('n.span', String(minutes))} as span, n.key, sum(n.sales)::bigint as sales, sum(n.cents) as cents,
     sum(n.quantity) as quantity, 0 as known_cents, 0 as cost_cents
   from (${narrow}) n
@@ -173,4 +174,263 @@ export const salesRollupsProjection = {
   tables: [summedSales, salesSums],
   on: {},
   grown: { differences } satisfies Rollup,
+}
+
+/** Changed sales per transaction. */
+const PORTION = 2_000
+/** Attempts of a transaction on serialization failures. */
+const ATTEMPTS = 5
+const SERIALIZATION_FAILURE = '40001'
+
+type RollupPosition = Omit<SalesRollup, 'company_id'>
+
+/**
+ * Refreshes a company's sales rollup until it covers its tables, or until `isEnough`; returns whether it covers them.
+ * Runs on the primary only. Each portion is a transaction with one snapshot that rebuilds whole spans, so no sale is
+ * counted twice, whatever its changes and its time (PANEL-121).
+ */
+export async function refreshSalesRollups(
+  pool: Database,
+  companyId: number,
+  isEnough: () => boolean = () => false,
+): Promise<boolean> {
+  for (;;) {
+    if ((await refreshPortion(pool, companyId)) === 'done') return true
+    if (isEnough()) return false
+  }
+}
+
+/** One transaction, repeated if another process wrote the same rows. */
+async function refreshPortion(pool: Database, companyId: number): Promise<'more' | 'done'> {
+  for (let failures = 0; ; ) {
+    try {
+      return await inTransaction(pool, (_, client) => refreshInTransaction(client, companyId), BEGIN)
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== SERIALIZATION_FAILURE || ++failures === ATTEMPTS) throw error
+    }
+  }
+}
+
+/**
+ * Refreshes the rollups of all companies, one portion per company in turn, so that a large company does not delay the
+ * others.
+ */
+export async function refreshAllSalesRollups(pool: Database, options: InTurnOptions): Promise<void> {
+  const { rows } = await pool.query<{ company_id: number }>({
+    name: 'companies_to_sum',
+    text: `select l.company_id from ledgers l left join summed_sales a on a.company_id = l.company_id
+           where coalesce((
+             select a.is_filled is not true or (s.changed_at, s.revision) > (a.changed_at, a.revision)
+             from sales s where s.company_id = l.company_id order by s.changed_at desc, s.revision desc limit 1), false)
+           order by l.company_id`,
+  })
+  const companyIds = rows.map(({ company_id }) => company_id)
+  await workInTurn(companyIds, (companyId) => refreshPortion(pool, companyId), options)
+}
+
+/** The planner cannot estimate the size of arrays, and would scan all sales: spans contain few of them. */
+const BEGIN = `begin isolation level repeatable read;
+  set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off`
+
+async function refreshInTransaction(client: PoolClient, companyId: number): Promise<'more' | 'done'> {
+  const { rows } = await client.query<
+    { [M in keyof RollupPosition]: RollupPosition[M] | null } & { timezone: string; went_back: boolean; now: string }
+  >({
+    name: 'lock_summed_sales',
+    text: `select c.timezone, transaction_timestamp() as now, exists (
+             select from json_array_elements(c.clock_corrections) as k where (k ->> 'revision')::bigint > s.revision) as went_back, s.changed_at, s.revision, s.span_minutes, s.filled_to, s.is_filled, s.widened_to
+           from companies c left join lateral (
+             select * from summed_sales where company_id = c.company_id for update) s on true
+           where c.company_id = $1`,
+    values: [companyId],
+  })
+  const [row] = rows
+  if (!row) return 'done'
+  const span_minutes = widthOf(row.timezone, row.now)
+  // After a correction of the clock, changes cannot be found by their times.
+  if (row.revision === null || row.span_minutes !== span_minutes || row.went_back) {
+    await restartRollups(client, companyId, span_minutes)
+    return 'more'
+  }
+  const at = row as RollupPosition
+  if (!at.is_filled) return fillPastSpans(client, companyId, at)
+  const taken = await refreshChangedSpans(client, companyId, at)
+  return (await refreshCoarseRollups(client, companyId, at.widened_to, row.now)) ? taken : 'more'
+}
+
+/** Width of spans in minutes. Days of a time zone must begin with a span: UTC offsets are multiples of 15 minutes. */
+function widthOf(timezone: string, now: string): number {
+  const year = now.slice(0, 4)
+  const isHourly = ['01', '07'].every(
+    (month) => offsetMinutes(Date.parse(`${year}-${month}-01T00:00:00.000Z`), timezone) % 60 === 0,
+  )
+  return isHourly ? 60 : 15
+}
+
+/** Changes recorded from now on are found by the next refreshes. */
+async function restartRollups(client: PoolClient, companyId: number, spanMinutes: number): Promise<void> {
+  await client.query('delete from sales_sums where company_id = $1', [companyId])
+  await client.query(
+    `insert into summed_sales (company_id, changed_at, revision, span_minutes, filled_to, is_filled, widened_to)
+     select company_id, coalesce(last_recorded_at, to_timestamp(0)), revision, $2, null, false, null from ledgers where company_id = $1
+     on conflict (company_id) do update set changed_at = excluded.changed_at, revision = excluded.revision,
+       span_minutes = excluded.span_minutes, filled_to = null, is_filled = false, widened_to = null`,
+    [companyId, spanMinutes],
+  )
+}
+
+/** Fills the next spans in order of sale time. */
+async function fillPastSpans(
+  client: PoolClient,
+  companyId: number,
+  { filled_to, span_minutes }: RollupPosition,
+): Promise<'more'> {
+  const { rows } = await client.query<{ first: string | null; next: string | null }>({
+    name: 'next_sales_to_sum',
+    text: `select first.sold_at as first, ${spanOf('last.sold_at', '$3::integer')} + make_interval(mins => $3::integer) as next
+           from (select sold_at from sales where company_id = $1 and sold_at >= coalesce($2::timestamptz, '-infinity')
+                 order by sold_at limit 1) first
+           left join (select sold_at from sales where company_id = $1 and sold_at >= coalesce($2::timestamptz, '-infinity')
+                 order by sold_at offset ${PORTION} limit 1) last on true`,
+    values: [companyId, filled_to, span_minutes],
+  })
+  const { first, next } = rows[0] ?? { first: null, next: null }
+  if (first) await rebuildSpans(client, companyId, { span_minutes, from: [filled_to ?? first], to: next })
+  await client.query({
+    name: 'note_filled_sums',
+    text: 'update summed_sales set filled_to = $2, is_filled = $2::timestamptz is null where company_id = $1',
+    values: [companyId, next],
+  })
+  return 'more'
+}
+
+/** Rebuilds the spans of sales that changed since the last refresh, in ledger order. */
+async function refreshChangedSpans(
+  client: PoolClient,
+  companyId: number,
+  at: RollupPosition,
+): Promise<'more' | 'done'> {
+  const { rows } = await client.query<
+    Pick<RollupPosition, 'changed_at' | 'revision'> & { spans: string[]; count: number }
+  >({
+    name: 'changed_sales_to_sum',
+    text: `with changed as (
+             select sold_at, changed_at, revision from sales
+             where company_id = $1 and (changed_at, revision) > ($2::timestamptz, $3::bigint)
+             order by changed_at, revision limit ${PORTION})
+           select count(*) as count, max(changed_at) as changed_at, max(revision) as revision,
+             array_agg(distinct ${spanOf('sold_at', '$4::integer')}) as spans
+           from changed`,
+    values: [companyId, at.changed_at, at.revision, at.span_minutes],
+  })
+  const changed = rows[0]
+  if (!changed || changed.count === 0) return 'done'
+  await rebuildSpans(client, companyId, { span_minutes: at.span_minutes, from: changed.spans })
+  if (at.widened_to) await rebuildCoarseSpans(client, companyId, { spans: changed.spans, endedBy: at.widened_to })
+  await client.query({
+    name: 'note_summed_sales',
+    text: 'update summed_sales set changed_at = $2, revision = $3 where company_id = $1',
+    values: [companyId, changed.changed_at, changed.revision],
+  })
+  return changed.count < PORTION ? 'done' : 'more'
+}
+
+/** Days that one transaction adds to the coarse rollups. */
+const WIDENED_DAYS = 30
+const DAY_MS = 86_400_000
+
+/** Adds days that have ended to the coarse rollups. Returns whether none is left. */
+async function refreshCoarseRollups(
+  client: PoolClient,
+  companyId: number,
+  done: string | null,
+  now: string,
+): Promise<boolean> {
+  const today = dayOf(now)
+  if (done !== null && Date.parse(done) >= today) return true
+  const { rows } = await client.query<{ span: string | null }>({
+    name: 'next_sums_to_widen',
+    text: `select min(span) as span from sales_sums where company_id = $1 and kind = 'item' and span >= coalesce($2::timestamptz, '-infinity')`,
+    values: [companyId, done],
+  })
+  const next = rows[0]?.span ?? null
+  const first = next === null ? today : Math.min(today, dayOf(next))
+  const end = Math.min(today, first + WIDENED_DAYS * DAY_MS)
+  // The month in which the last portion ended may have ended since.
+  const spans = done === null ? [] : [new Date(Date.parse(done) - DAY_MS).toISOString()]
+  for (let day = first; day < end; day += DAY_MS) spans.push(new Date(day).toISOString())
+  const endedBy = new Date(end).toISOString()
+  await rebuildCoarseSpans(client, companyId, { spans, endedBy })
+  await client.query({
+    name: 'note_widened_sums',
+    text: 'update summed_sales set widened_to = $2 where company_id = $1',
+    values: [companyId, endedBy],
+  })
+  return end === today
+}
+
+/** Start of the UTC day. */
+const dayOf = (instant: string): number => Math.floor(Date.parse(instant) / DAY_MS) * DAY_MS
+
+/** Starts of fine spans, and the end of the sales that coarse rollups cover. */
+interface CoarseSpans {
+  readonly spans: readonly string[]
+  readonly endedBy: string
+}
+
+/** Rebuilds the coarse spans that contain these spans, as far as they have ended. */
+async function rebuildCoarseSpans(
+  client: PoolClient,
+  companyId: number,
+  { spans, endedBy }: CoarseSpans,
+): Promise<void> {
+  for (const wide of COARSE_ROLLUPS) {
+    const { kind, of, minutes } = wide
+    const given = `(select distinct ${spanOf('s', String(minutes))} as span from unnest($2::timestamptz[]) as s)`
+    await client.query({
+      name: `drop_${kind}_sums`,
+      text: `delete from sales_sums t using ${given} as g where t.company_id = $1 and t.kind = '${kind}' and t.span = g.span`,
+      values: [companyId, spans],
+    })
+    const narrow = `select t.* from ${given} as g join sales_sums t on t.company_id = $1 and t.kind = '${of}'
+      and t.span >= g.span and t.span < g.span + make_interval(mins => ${minutes})`
+    await client.query({
+      name: `make_${kind}_sums`,
+      text: `insert into sales_sums (company_id, kind, span, key, sales, cents, quantity, known_cents, cost_cents)
+             select $1, * from (${coarsened(wide, narrow, '$3::timestamptz')}) as made`,
+      values: [companyId, spans, endedBy],
+    })
+  }
+}
+
+interface Spans {
+  readonly span_minutes: number
+  readonly from: readonly string[]
+  /** End of the only range, null for an open end; absent: each of `from` is one span. */
+  readonly to?: string | null
+}
+
+async function rebuildSpans(client: PoolClient, companyId: number, { span_minutes, from, to }: Spans): Promise<void> {
+  const values = [companyId, from, to ?? null, to === undefined]
+  // Postgres adds the width: it knows years beyond those that JavaScript prints as it reads them.
+  const ranges = (minutes: string) => `(
+    select ${spanOf('f', minutes)} as lower,
+      case when $4 then ${spanOf('f', minutes)} + make_interval(mins => ${minutes}) else coalesce($3::timestamptz, 'infinity') end as upper
+    from unnest($2::timestamptz[]) as f)`
+  await client.query({
+    name: 'drop_sales_sums',
+    text: `delete from sales_sums t using ${ranges('$6::integer')} as s, unnest($5::text[]) as k (kind)
+           where t.company_id = $1 and t.kind = k.kind and t.span >= s.lower and t.span < s.upper`,
+    values: [...values, ROLLUP_KINDS, span_minutes],
+  })
+  await client.query({
+    name: 'make_sales_sums',
+    text: `insert into sales_sums (company_id, kind, span, key, sales, cents, quantity, known_cents, cost_cents)
+           select $1, kind, span, key, sales, cents, quantity, known_cents, cost_cents from (${rollUp(
+             `select ${spanOf('t.sold_at', '$5::integer')} as span, ${SOLD}
+              from ${ranges('$5::integer')} as s
+              join sales t on t.company_id = $1 and t.sold_at >= s.lower and t.sold_at < s.upper`,
+           )}) as made`,
+    values: [...values, span_minutes],
+  })
 }

@@ -1,10 +1,10 @@
 import { inZone } from '#domain/instant.ts'
-import type { Metadata } from '#domain/metadata.ts'
 import { fromCents, lineTotal, lineTotalFits, toCents } from '#domain/money.ts'
+import { shareDiscount } from '#domain/payment-rules.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
-import { shareDiscount } from '#domain/sale-discount.ts'
+import type { Metadata } from '#domain/record-values.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
-import { type Channel, channelOf } from '#ledger/envelope.ts'
+import { type Channel, channelOf } from '#ledger/command.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { itemById } from './catalog.ts'
@@ -18,8 +18,8 @@ import {
   projection,
   stamp,
   withMore,
-} from './define.ts'
-import { erasing } from './erasures.ts'
+} from './define-projection.ts'
+import { erasing } from './people.ts'
 import { type StockMove, stockMoves } from './stock.ts'
 
 type Completed = DataOf<'SaleCompleted'>

@@ -1,12 +1,20 @@
 import { inZone } from '#domain/instant.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
-import type { MOVEMENT_KINDS } from '#events/catalog.ts'
+import type { INVENTORY_STATUSES, MOVEMENT_KINDS } from '#events/catalog-events.ts'
 import type { EventOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
+import { markTable, plainSql } from '#postgres/table-marks.ts'
 import { companyRef, timezoneOf } from './companies.ts'
-import { type ChangedFields, changedColumns, existing, INDEX_BY_CHANGE, projection, stamp } from './define.ts'
+import {
+  type ChangedFields,
+  changedColumns,
+  existing,
+  INDEX_BY_CHANGE,
+  projection,
+  stamp,
+} from './define-projection.ts'
 
 /** Small row of an item that changes with every sale, apart from the item's document. */
 export interface ItemStockRow extends ChangedFields {
@@ -276,4 +284,149 @@ export const stockMovementView: RecordView = {
     const row = rows.get(movementById(id))
     return row && JSON.stringify(stockMovementObject(row, timezoneOf(rows)))
   },
+}
+
+export type InventoryStatus = (typeof INVENTORY_STATUSES)[number]
+
+/** Inventory as the API returns it. */
+export interface InventoryObject {
+  readonly id: number
+  readonly name: string
+  readonly status: InventoryStatus
+  /** Items that have been counted. */
+  readonly counted_items: number
+  readonly created_at: string
+  readonly closed_at: string | null
+}
+
+interface InventoryRow extends ChangedFields {
+  company_id: number
+  id: number
+  status: InventoryStatus
+  doc: InventoryObject
+}
+
+const inventories = table<InventoryRow>('inventories', {
+  columns: { company_id: 'bigint', id: 'bigint', status: 'text', ...changedColumns, doc: 'json' },
+  keys: { pk: ['company_id', 'id'] },
+  indexes: [INDEX_BY_CHANGE],
+  past: { id: 'id' },
+})
+
+export const inventoryById = (id: number) => byPk(inventories, id)
+
+/** What was counted of an item, and when. */
+interface InventoryCountRow extends ChangedFields {
+  company_id: number
+  inventory_id: number
+  /** Of the item. */
+  id: number
+  /** Null if the item was taken out again. */
+  quantity: string | null
+  counted_at: string
+}
+
+/** Not part of past states: the stock that a count is compared with is not either. */
+const inventoryCounts = table<InventoryCountRow>('inventory_counts', {
+  columns: {
+    company_id: 'bigint',
+    inventory_id: 'bigint',
+    id: 'bigint',
+    quantity: 'numeric',
+    counted_at: 'timestamptz',
+    ...changedColumns,
+  },
+  keys: { pk: ['company_id', 'inventory_id', 'id'] },
+})
+
+export const inventoryCountOf = (inventoryId: number, itemId: number) => byPk(inventoryCounts, inventoryId, itemId)
+
+export const inventoriesProjection = projection('inventories', [inventories, inventoryCounts], {
+  InventoryOpened: {
+    apply(rows, event) {
+      const { id, name } = event.data
+      const created_at = inZone(event.recorded_at, timezoneOf(rows))
+      const doc = { id, name, status: 'open' as const, counted_items: 0, created_at, closed_at: null }
+      rows.add(inventories, { company_id: companyRef(rows).company_id, id, status: 'open', ...stamp(event), doc })
+    },
+  },
+  InventoryCounted: {
+    refs: ({ data: { id, counts } }) => [
+      inventoryById(id),
+      ...counts.map(({ catalog_item_id }) => inventoryCountOf(id, catalog_item_id)),
+    ],
+    apply(rows, event) {
+      const { id: inventory_id, counts, counted_items } = event.data
+      const { company_id } = companyRef(rows)
+      for (const { catalog_item_id: id, quantity, counted_at } of counts) {
+        if (rows.wants(inventoryCountOf(inventory_id, id)))
+          rows.put(inventoryCounts, { company_id, inventory_id, id, quantity, counted_at, ...stamp(event) })
+      }
+      if (!rows.wants(inventoryById(inventory_id))) return
+      const row = existing(rows, inventoryById(inventory_id))
+      const doc = { ...row.doc, counted_items }
+      rows.put(inventories, { ...row, ...stamp(event), doc })
+    },
+  },
+  InventoryClosed: {
+    refs: ({ data: { id } }) => [inventoryById(id)],
+    apply(rows, event) {
+      const { id, status } = event.data
+      const row = existing(rows, inventoryById(id))
+      const doc = { ...row.doc, status, closed_at: inZone(event.recorded_at, timezoneOf(rows)) }
+      rows.put(inventories, { ...row, status, ...stamp(event), doc })
+    },
+  },
+})
+
+const MOVEMENTS = markTable('stock_movements')
+
+/**
+ * SQL of what has moved an item's stock since it was counted at `t.counted_at`, and by the inventory itself. Movements
+ * count by their own time: a sale before the counting that came later does not. `t`: row of `inventory_counts`.
+ */
+const MOVED_SINCE_COUNT = `
+  cross join lateral (
+    select coalesce(sum(m.quantity) filter (where m.at > t.counted_at), 0.000)::text as moved,
+           coalesce(sum(m.quantity) filter (where m.is_own), 0.000)::text as corrected,
+           coalesce(bool_or(m.kind = 'count' and m.at > t.counted_at), false) as is_recounted
+    from (
+      select quantity, kind, coalesce(occurred_at, changed_at) as at,
+        kind = 'count' and occurred_at is not null and record = 'inventory/' || t.inventory_id as is_own
+      from ${MOVEMENTS}
+      where company_id = t.company_id and catalog_item_id = t.id and id >= (
+        select f.id from ${MOVEMENTS} f where f.company_id = t.company_id and f.changed_at > t.counted_at
+        order by f.changed_at, f.revision, f.id limit 1)
+      offset 0) m
+  ) m`
+
+/** Counts `t` with their items `i`, stocks `s` and movements `m`. */
+export const COUNTED = `${markTable('inventory_counts')} t
+  join ${markTable('catalog_items')} i on i.company_id = t.company_id and i.id = t.id
+  join ${markTable('item_stocks')} s on s.company_id = t.company_id and s.id = t.id
+  ${MOVED_SINCE_COUNT}`
+
+/** A count with the stock that it is compared with. */
+export interface CountedStock {
+  /** Of the item. */
+  readonly id: number
+  readonly counted: string
+  /** UTC. */
+  readonly counted_at: string
+  /** Null if it is not tracked. */
+  readonly stock: string | null
+  /** What has moved since the counting, by the time of the movements. */
+  readonly moved: string
+  /** Whether a later count says what the stock was. */
+  readonly is_recounted: boolean
+}
+
+/** The counts of an inventory, of active products only; rows are `CountedStock`. */
+export const STOCK_AT_COUNT = {
+  name: 'stock_at_count',
+  text: plainSql(`select t.id, t.quantity::text as counted, to_char(t.counted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as counted_at,
+      s.stock::text as stock, m.moved, m.is_recounted
+    from ${COUNTED}
+    where t.company_id = $1 and t.inventory_id = $2 and t.quantity is not null and i.deleted_at is null and i.type = 'product'
+    order by t.id`),
 }

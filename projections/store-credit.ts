@@ -4,7 +4,7 @@ import type { EventOf } from '#events/catalogue.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { companyRef } from './companies.ts'
-import { type ChangedFields, changedColumns, projection, stamp } from './define.ts'
+import { type ChangedFields, changedColumns, projection, stamp } from './define-projection.ts'
 
 /** Store credit of a customer. */
 interface CustomerCreditRow extends ChangedFields {

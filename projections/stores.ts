@@ -1,9 +1,9 @@
 import type { DataOf, EventOf } from '#events/catalogue.ts'
-import { STORE_SECRETS } from '#events/stores.ts'
+import { STORE_SECRETS } from '#events/company-events.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { companyRef } from './companies.ts'
-import { type ChangedFields, changedColumns, existing, projection, stamp } from './define.ts'
+import { type ChangedFields, changedColumns, existing, projection, stamp } from './define-projection.ts'
 
 export interface StoreConnection {
   account_id: string

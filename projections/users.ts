@@ -1,5 +1,6 @@
 import { dateInZone } from '#domain/instant.ts'
 import { fromCents } from '#domain/money.ts'
+import { refuse } from '#domain/refusals.ts'
 import {
   isLimited,
   type LimitedPermission,
@@ -9,17 +10,15 @@ import {
   type Permission,
   permissionsOf,
   type RolePermissions,
-} from '#domain/permissions.ts'
-import { refuse } from '#domain/refusal.ts'
-import { seesPersons } from '#domain/roles.ts'
+  seesPersons,
+} from '#domain/rights.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
-import type { LimitedUse, Permit } from '#ledger/command.ts'
-import type { Envelope } from '#ledger/envelope.ts'
+import type { Envelope, LimitedUse, Permit } from '#ledger/command.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import type { Guard } from '#ledger/write/unit-of-work.ts'
 import { companies, companyRef, ownCompany, timezoneOf } from './companies.ts'
-import { type ChangedFields, changedColumns, existing, projection, stamp } from './define.ts'
+import { type ChangedFields, changedColumns, existing, projection, stamp } from './define-projection.ts'
 import { limitUsesOf, usedOn } from './limit-uses.ts'
 import { withoutParts } from './personal-members.ts'
 

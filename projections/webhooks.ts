@@ -5,7 +5,7 @@ import { byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { apiKeyById } from './api-keys.ts'
 import { apiKeyIdOf, companyRef, ownCompany, timezoneOf } from './companies.ts'
-import { type ChangedFields, changedColumns, existing, projection, stamp } from './define.ts'
+import { type ChangedFields, changedColumns, existing, projection, stamp } from './define-projection.ts'
 
 /** Webhook endpoint as recorded; its health is added when it is shown. */
 export type WebhookObject = DataOf<'WebhookRegistered'> & {

@@ -1,6 +1,6 @@
-import { MASKED } from '#domain/personal-data.ts'
-import type { RecordKind } from '#domain/record-kinds.ts'
-import { groupBy } from '#lib/group-by.ts'
+import { MASKED } from '#domain/person-values.ts'
+import type { RecordKind } from '#domain/record-values.ts'
+import { groupBy } from '#lib/collections.ts'
 import { PERSONAL_MEMBERS } from '#projections/personal-members.ts'
 
 type Path = readonly string[]

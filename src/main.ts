@@ -1,10 +1,10 @@
 import { pino } from 'pino'
 import { type Config, readConfig, WrongSetting } from '#config/config.ts'
-import { seedDemo } from '#demo/companies/seed.ts'
-import { lowerHeapGrowth } from '#lib/heap.ts'
+import { seedDemo } from '#demo/companies/demo-seed.ts'
+import { lowerHeapGrowth } from '#lib/memory.ts'
 import { DataDirInUse } from '#postgres/embedded.ts'
-import { errorRecord } from '#service/error-record.ts'
 import { createService } from '#service/service.ts'
+import { errorRecord } from '#service/service-log.ts'
 
 /** Longest that an orderly end may take: the last calls, and the last deliveries, which wait for their receivers. */
 const STOP_TIMEOUT_MS = 45_000

@@ -1,8 +1,8 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
-import { formatCheckpoint, installationOriginOf, originOf, proofText } from '#integrity/proofs/checkpoint.ts'
-import { consistencyProof, type Hashes, inclusionProof, leafHash, nodeHash, rootOf } from '#integrity/proofs/merkle.ts'
-import { COSIGNATURE, cosignatureLine, signNote, verifierKey, vkeyOf } from '#integrity/proofs/note.ts'
-import { canonicalJson, type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
+import { formatCheckpoint, installationOriginOf, originOf, proofText } from '#integrity/checkpoint.ts'
+import { consistencyProof, type Hashes, inclusionProof, leafHash, nodeHash, rootOf } from '#integrity/merkle.ts'
+import { COSIGNATURE, cosignatureLine, signNote, verifierKey, vkeyOf } from '#integrity/note.ts'
+import { canonicalJson, type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/command.ts'
 import { PROOF_CASES } from './proof-cases.ts'
 
 /** What verifiers are tried with (docs/proof.md): files by name, made of fixed keys and events, and what each case has to find. */

@@ -31,7 +31,7 @@ export function wordFaultsOf(files: ReadonlyMap<string, string>): string[] {
     }
     if (!/\.tsx?$/.test(path)) continue
     if (FORMATS.test(text) && !FORMATS_AT_HOME.test(path))
-      faults.push(`${path}: formats a number or time by itself: use src/domain/brazilian-format.ts`)
+      faults.push(`${path}: formats a number or time by itself: use src/domain/person-values.ts`)
     for (const name of exportedNames(text)) {
       const other = declaredIn.get(name)
       if (other) faults.push(`${path}: exports ${name}, as ${other} does: exported names are unique (docs/style.md)`)

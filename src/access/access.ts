@@ -2,18 +2,23 @@ import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { Vault } from '#crypto/vault.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import type { Mailer } from '#notifications/mailer.ts'
-import { type ApiAuthenticator, createApiAuthenticator } from './api-authenticator.ts'
-import { KEY_BYTES, modeOf, type NewKey, newKey } from './api-keys.ts'
-import { createInvitations, type Invitations } from './invitations.ts'
+import type { Mailer } from '#notifications/email.ts'
+import {
+  type ApiAuthenticator,
+  createApiAuthenticator,
+  KEY_BYTES,
+  modeOf,
+  type NewKey,
+  newKey,
+} from './api-authenticator.ts'
+import { type People, peopleOf } from './company-users.ts'
+import { createInvitations, createPasswordLinks, type Invitations, type PasswordLinks } from './emailed-links.ts'
 import type { Limits } from './limits.ts'
 import { createLogin, type Login } from './login.ts'
 import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
-import { createPasswordLinks, type PasswordLinks } from './password-links.ts'
-import { type People, peopleOf } from './people.ts'
 import { createSecondFactors, type SecondFactors } from './second-factors.ts'
 import { createSessions, type Sessions } from './sessions.ts'
-import { createTokens, type Tokens } from './sync-access.ts'
+import { createTokens, type Tokens } from './till-access.ts'
 
 /** Who may enter: keys of programs, logins of persons, sessions of browsers, tokens of tills. */
 export interface Access {

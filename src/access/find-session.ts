@@ -1,10 +1,9 @@
 import type { Pool } from 'pg'
-import { coalesce } from '#background/repeat.ts'
 import type { Calendar } from '#domain/instant.ts'
-import type { AdjustedRoles } from '#domain/permissions.ts'
-import type { AccessTerms, Role } from '#domain/roles.ts'
+import type { AccessTerms, AdjustedRoles, Role } from '#domain/rights.ts'
+import { coalesce } from '#lib/background-loops.ts'
 import { companysTimeSql } from '#projections/companies.ts'
-import { DATABASE_CLOCK } from './opaque-token.ts'
+import { DATABASE_CLOCK } from './credentials.ts'
 import { liveSession } from './open-sessions.ts'
 
 /** A session ends after this many hours without use. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
+import { DATABASE_CLOCK } from './credentials.ts'
 import { networkOf, widerNetworkOf } from './minute-limit.ts'
-import { DATABASE_CLOCK } from './opaque-token.ts'
 
 /** Maximum number of failures. A window begins with its first failure. */
 interface Limit {

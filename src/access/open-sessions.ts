@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { DATABASE_CLOCK } from './opaque-token.ts'
+import { DATABASE_CLOCK } from './credentials.ts'
 
 /** A live session. */
 export interface OpenSession {

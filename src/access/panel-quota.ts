@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
-import { coalesce } from '#background/repeat.ts'
+import { coalesce } from '#lib/background-loops.ts'
 import { Unavailable } from '#lib/errors.ts'
+import { DATABASE_CLOCK } from './credentials.ts'
 import { type FoundSession, findSession, IDLE_HOURS } from './find-session.ts'
-import { DATABASE_CLOCK } from './opaque-token.ts'
 
 /** Panel requests per minute: of a session, of all sessions of a user, of all users of a company (PANEL-302). */
 export interface PanelLimits {

@@ -1,14 +1,199 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { Secret, TOTP } from 'otpauth'
 import type { Pool } from 'pg'
-import { contextOf, openJson, sealJson } from '#crypto/sealed-json.ts'
-import type { Vault } from '#crypto/vault.ts'
-import type { SecondFactorMethod } from '#events/companies.ts'
-import { type SecurityNews, securityEmail } from '#notifications/email-templates.ts'
-import type { Mailer } from '#notifications/mailer.ts'
-import { createRecoveryCodes, type RecoveryCodes } from './recovery-codes.ts'
+import { contextOf, openJson, sealJson, type Vault } from '#crypto/vault.ts'
+import type { SecondFactorMethod } from '#events/company-events.ts'
+import { type Mailer, type SecurityNews, securityEmail } from '#notifications/email.ts'
+import { opaqueTokens } from './credentials.ts'
 import { type KnownPasskey, type RelyingParty, relyingPartyOf, type StoredPasskey } from './relying-party.ts'
-import { createSecondSteps, type SecondStep, type SecondSteps } from './second-steps.ts'
-import { isTotpCode, stepOfTotp } from './totp.ts'
+
+/** The parameters that authenticator apps support without exception (RFC 6238). */
+const PERIOD_S = 30
+const OPTIONS = { algorithm: 'SHA1', digits: 6, period: PERIOD_S } as const
+
+/** Time steps before and after the present one that are accepted, for clocks that differ. */
+const WINDOW = 1
+
+/** 160 bits, as RFC 4226 recommends: 32 characters in base32. */
+const SECRET_BYTES = 20
+const SECRET_FORMAT = /^[A-Z2-7]{32}$/
+
+export const createTotpSecret = (): string => new Secret({ size: SECRET_BYTES }).base32
+
+export const isTotpSecret = (text: string): boolean => SECRET_FORMAT.test(text)
+
+const isTotpCode = (text: string): boolean => /^\d{6}$/.test(text)
+
+/** Address for authenticator apps, usually read from a QR code. */
+export const totpUri = (secret: string, email: string): string =>
+  new TOTP({ ...OPTIONS, issuer: 'Tillbook', label: email, secret: Secret.fromBase32(secret) }).toString()
+
+/** Time step of a code at a time; null if the code is of none of the accepted steps. */
+export function stepOfTotp(secret: string, code: string, atMs: number): number | null {
+  if (!isTotpCode(code)) return null
+  const options = { ...OPTIONS, secret: Secret.fromBase32(secret) }
+  const delta = TOTP.validate({ ...options, token: code, timestamp: atMs, window: WINDOW })
+  return delta === null ? null : Math.floor(atMs / 1000 / PERIOD_S) + delta
+}
+
+/** Codes of a set; a new set replaces the former one. */
+const RECOVERY_CODES = 10
+
+/** 80 bits: the hash needs no salt, and a code cannot be guessed. */
+const CODE_BYTES = 10
+
+/** Without letters and digits that look alike: Crockford's base32. */
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
+const FORMAT = /^[0-9a-hjkmnp-tv-z]{16}$/
+
+/** A new set of codes, as `k3x9-7m2q-wd0v-8htz`. They are shown once and stored as hashes. */
+const newCodes = (): string[] => Array.from({ length: RECOVERY_CODES }, createCode)
+
+function createCode(): string {
+  let bits = BigInt(`0x${randomBytes(CODE_BYTES).toString('hex')}`)
+  let text = ''
+  for (let n = 0; n < (CODE_BYTES * 8) / 5; n++, bits >>= 5n) text += ALPHABET[Number(bits & 31n)]
+  return (text.match(/.{4}/g) ?? []).join('-')
+}
+
+/** Hash of a typed code, with or without hyphens; null if the format is wrong. */
+export function recoveryCodeHash(typed: string): Buffer | null {
+  const code = typed.toLowerCase().replace(/[\s-]/g, '').replaceAll('o', '0').replace(/[il]/g, '1')
+  return FORMAT.test(code) ? createHash('sha256').update(`recovery code\n${code}`).digest() : null
+}
+
+/** Codes of a person for a lost device. Each is valid once. */
+interface RecoveryCodes {
+  count(email: string): Promise<number>
+  /** A new set in place of the former one; null without a second factor. */
+  renew(email: string): Promise<readonly string[] | null>
+  /** Uses up a code; false for a wrong or used one. */
+  use(email: string, typed: string): Promise<boolean>
+}
+
+const createRecoveryCodes = (pool: Pool): RecoveryCodes => ({
+  async count(email) {
+    const { rows } = await pool.query<{ left: number }>({ ...COUNT_CODES, values: [email] })
+    return rows[0]?.left ?? 0
+  },
+  async renew(email) {
+    const codes = newCodes()
+    const { rows } = await pool.query({ ...RENEW_CODES, values: [email, codes.map(recoveryCodeHash)] })
+    return rows.length > 0 ? codes : null
+  },
+  async use(email, typed) {
+    const hash = recoveryCodeHash(typed)
+    return hash !== null && (await pool.query({ ...USE_CODE, values: [email, hash] })).rowCount === 1
+  },
+})
+
+/** One statement cannot see its own deletion: the new codes differ from the former ones. */
+const RENEW_CODES = {
+  name: 'renew_recovery_codes',
+  text: `with factors as materialized (select email from ops.second_factors where email = $1 limit 1),
+           former as (delete from ops.recovery_codes where email in (select email from factors))
+         insert into ops.recovery_codes (email, hash)
+         select email, hash from factors cross join unnest($2::bytea[]) as codes(hash) returning hash`,
+}
+
+const COUNT_CODES = {
+  name: 'count_recovery_codes',
+  text: 'select count(*)::integer as left from ops.recovery_codes where email = $1 and used_at is null',
+}
+
+const USE_CODE = {
+  name: 'use_recovery_code',
+  text: `update ops.recovery_codes set used_at = clock_timestamp() where email = $1 and hash = $2 and used_at is null`,
+}
+
+/** Time for the second factor after the password. */
+const LIVES_MINUTES = 10
+/** Wrong answers after which the password is asked again. */
+const FAILURES = 5
+/** Open steps of a person; the oldest end first. */
+const STEPS_OF_PERSON = 20
+const CHALLENGE_BYTES = 32
+
+const TOKENS = opaqueTokens('tb_step_')
+
+/** A login waits for its second factor, or a passkey is being registered. */
+type StepPurpose = 'login' | 'registration'
+
+/** The person, as of the password check. */
+export interface StepHolder {
+  readonly email: string
+  readonly generation: number
+}
+
+/** A step that has not ended. */
+export interface SecondStep extends StepHolder {
+  readonly hash: Buffer
+  /** Of passkeys, base64url. */
+  readonly challenge: string
+}
+
+/** Steps between a password and a session. Their token is in the form; a step grants no access. */
+interface SecondSteps {
+  begin(purpose: StepPurpose, holder: StepHolder): Promise<{ readonly token: string; readonly step: SecondStep }>
+  find(purpose: StepPurpose, token: string): Promise<SecondStep | null>
+  countFailure(step: SecondStep): Promise<void>
+  /** Ends a step; false if it had ended. */
+  end(step: SecondStep): Promise<boolean>
+}
+
+function createSecondSteps(pool: Pool): SecondSteps {
+  return {
+    async begin(purpose, { email, generation }) {
+      const token = TOKENS.make()
+      const hash = TOKENS.hashOf(token) as Buffer
+      const challenge = randomBytes(CHALLENGE_BYTES).toString('base64url')
+      const values = [hash, purpose, email, generation, challenge, LIVES_MINUTES, STEPS_OF_PERSON - 1]
+      await pool.query({ ...BEGIN, values })
+      return { token, step: { hash, email, generation, challenge } }
+    },
+    async find(purpose, token) {
+      const hash = TOKENS.hashOf(token)
+      if (!hash) return null
+      const { rows } = await pool.query<SecondStep>({ ...FIND, values: [hash, purpose, FAILURES] })
+      return rows[0] ?? null
+    },
+    async countFailure({ hash }) {
+      await pool.query({ ...COUNT_FAILURE, values: [hash] })
+    },
+    async end({ hash }) {
+      const { rowCount } = await pool.query({ ...END, values: [hash, FAILURES] })
+      return rowCount === 1
+    },
+  }
+}
+
+const BEGIN = {
+  name: 'begin_second_step',
+  text: `with surplus as (
+           delete from ops.second_steps where hash in (
+             select hash from ops.second_steps where email = $3 order by expires_at desc offset $7)
+         )
+         insert into ops.second_steps (hash, purpose, email, generation, challenge, failures, expires_at)
+         select $1, $2, email, $4, $5, 0, clock_timestamp() + make_interval(mins => $6)
+         from ops.persons where email = $3 for key share`,
+}
+
+const FIND = {
+  name: 'find_second_step',
+  text: `select hash, email, generation, challenge from ops.second_steps
+         where hash = $1 and purpose = $2 and failures < $3 and expires_at > clock_timestamp()`,
+}
+
+const COUNT_FAILURE = {
+  name: 'count_failed_second_step',
+  text: 'update ops.second_steps set failures = failures + 1 where hash = $1',
+}
+
+const END = {
+  name: 'end_second_step',
+  text: `with ended as (delete from ops.second_steps where hash = $1 returning failures, expires_at)
+         select from ended where failures < $2 and expires_at > clock_timestamp()`,
+}
 
 /** Loaded when the first passkey is used: a third of the files of all packages, 0.4 s of a start. */
 const passkeys = () => import('./passkeys.ts')

@@ -1,10 +1,10 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
-import { permissionsOf, type RolePermissions } from '#domain/permissions.ts'
-import { hasAccessOn, type Role, seesPersons } from '#domain/roles.ts'
+import { hasAccessOn, permissionsOf, type Role, type RolePermissions, seesPersons } from '#domain/rights.ts'
+import type { SessionHolder } from './company-users.ts'
+import { DATABASE_CLOCK, revokedSurplus, PANEL_TOKENS as TOKENS } from './credentials.ts'
 import { createSessionLookup, type FoundSession, IDLE_HOURS } from './find-session.ts'
-import { DATABASE_CLOCK, revokedSurplus, PANEL_TOKENS as TOKENS } from './opaque-token.ts'
 import {
   type Ending,
   endOpenSessions,
@@ -14,7 +14,6 @@ import {
   type SessionsOf,
 } from './open-sessions.ts'
 import { createPanelGate, PANEL_LIMITS, type PanelLimits } from './panel-quota.ts'
-import type { SessionHolder } from './people.ts'
 
 /** Maximum lifetime of a session. */
 const LONGEST_DAYS = 7

@@ -1,36 +1,67 @@
-import express, { type Router } from 'express'
-import { chargeRead } from '#http/middleware/body-bytes.ts'
-import { companyBodyBudget, jsonBodyUpTo } from '#http/middleware/json-body.ts'
-import { limitLargeRequests } from '#http/middleware/large-requests.ts'
-import { routed } from '#http/middleware/observe.ts'
-import { forbidCaching } from '#http/middleware/security-headers.ts'
-import { requireHttps } from '#http/middleware/transport.ts'
-import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import express, { type RequestHandler, type Router } from 'express'
+import type { AddressLimit } from '#access/minute-limit.ts'
+import { sendJson } from '#http/answers.ts'
+import { projectFile } from '#http/assets.ts'
+import { chargeRead, companyBodyBudget, jsonBodyUpTo, limitLargeRequests } from '#http/bodies.ts'
+import { forbidCaching, limitUnauthenticatedBy, publicDocument, requireHttps, routed } from '#http/edge.ts'
 import { routeSpecificity } from '#http/paths.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
-import { groupBy } from '#lib/group-by.ts'
-import { authenticate, callerOf, requireScope } from './authenticate.ts'
-import { serveContract } from './contract/document.ts'
+import { verifierKey, vkeyOf } from '#integrity/note.ts'
+import type { ProofServices } from '#integrity/proof-services.ts'
+import { groupBy } from '#lib/collections.ts'
+import { type ApiServices, authenticate, callerOf, MAX_BODY_BYTES, type Route, requireScope } from './api-route.ts'
+import { serveContract } from './contract/contract-document.ts'
 import { handlerOf } from './handlers.ts'
-import { logRequests } from './request-logging.ts'
-import { type ApiServices, MAX_BODY_BYTES, type Route } from './route.ts'
-import { cashSessionRoutes } from './v1/cash-sessions.ts'
-import { catalogRoutes } from './v1/catalog.ts'
-import { deliveryRoutes } from './v1/deliveries.ts'
-import { eventStreamRoute } from './v1/event-stream.ts'
-import { eventRoutes } from './v1/events.ts'
-import { financeRoutes } from './v1/finance.ts'
-import { meRoute } from './v1/me.ts'
-import { orderRoutes } from './v1/orders.ts'
-import { customerRoutes, supplierRoutes } from './v1/people.ts'
-import { proofRoutes } from './v1/proofs.ts'
-import { requestRoutes } from './v1/requests.ts'
-import { returnRoutes } from './v1/returns.ts'
-import { saleRoutes } from './v1/sales.ts'
-import { stockRoutes } from './v1/stock.ts'
-import { storeRoutes } from './v1/stores.ts'
-import { testCompanyRoutes } from './v1/test-companies.ts'
-import { webhookRoutes } from './v1/webhooks.ts'
+import { logRequests } from './request.ts'
+import { financeRoutes } from './v1/account-routes.ts'
+import { cashSessionRoutes } from './v1/cash-routes.ts'
+import { meRoute, requestRoutes, testCompanyRoutes } from './v1/company-routes.ts'
+import { eventRoutes, eventStreamRoute } from './v1/event-routes.ts'
+import { catalogRoutes } from './v1/item-routes.ts'
+import { orderRoutes } from './v1/order-routes.ts'
+import { customerRoutes, supplierRoutes } from './v1/person-routes.ts'
+import { proofRoutes } from './v1/proof-routes.ts'
+import { returnRoutes } from './v1/return-routes.ts'
+import { saleRoutes } from './v1/sale-routes.ts'
+import { stockRoutes } from './v1/stock-routes.ts'
+import { storeRoutes } from './v1/store-routes.ts'
+import { deliveryRoutes, webhookRoutes } from './v1/webhook-routes.ts'
+
+interface KeysOptions {
+  readonly proof: Pick<ProofServices, 'keys' | 'log'>
+  readonly addresses: AddressLimit
+}
+
+/** `GET /proof/keys`: the key ring for verifiers, without authentication, limited by address. */
+export function serveProofKeys({ proof, addresses }: KeysOptions): RequestHandler {
+  return publicDocument(limitUnauthenticatedBy(addresses), async (_request, response) => {
+    const [entries, name] = await Promise.all([proof.keys(), proof.log()])
+    const log = entries.length > 0 ? name : null
+    const keys = entries.map((entry) => ({ ...entry, log_vkey: vkeyOf(verifierKey(name, entry.public_key)) }))
+    response.setHeader('Cache-Control', 'no-store')
+    sendJson(response, 200, JSON.stringify({ log, keys }))
+  })
+}
+
+const HOUR_SECONDS = 3_600
+
+/**
+ * `GET /tillbook-verify.mjs`: the verifier's source with its SHA-256 (RFC 9530), without authentication, limited by
+ * address (PROOF-83).
+ */
+export function serveVerifier({ addresses }: { readonly addresses: AddressLimit }): RequestHandler {
+  const bytes = readFileSync(projectFile('verifier/tillbook-verify.mjs'))
+  const digest = createHash('sha256').update(bytes).digest('base64')
+  return publicDocument(limitUnauthenticatedBy(addresses), (_request, response) => {
+    response.setHeader('Content-Type', 'text/javascript; charset=utf-8')
+    response.setHeader('Content-Disposition', 'attachment; filename="tillbook-verify.mjs"')
+    response.setHeader('Cache-Control', `public, max-age=${HOUR_SECONDS}`)
+    response.setHeader('Repr-Digest', `sha-256=:${digest}:`)
+    response.send(bytes)
+  })
+}
 
 /** All resources of API v1. */
 export const V1_ROUTES: readonly Route[] = [

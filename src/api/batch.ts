@@ -1,12 +1,12 @@
 import * as z from 'zod'
-import type { CommandWarnings, Warning } from '#commands/catalog/item-input.ts'
-import { describeIssues, printable } from '#domain/validation.ts'
+import type { CommandWarnings, Warning } from '#commands/item-input.ts'
+import { describeIssues, printable } from '#domain/refusals.ts'
 import { messageOf, type ProblemCode } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
-import type { CommandResult } from '#ledger/write/answer.ts'
+import type { CommandResult } from '#ledger/write/idempotency.ts'
 import type { ComposeAnswer } from '#ledger/write/unit-of-work.ts'
-import { createTimeSlicer } from '#lib/time-slicing.ts'
-import { withoutEmptyTexts } from './empty-texts.ts'
+import { createTimeSlicer } from '#lib/fair-sharing.ts'
+import { withoutEmptyTexts } from './request.ts'
 
 /** Maximum of items per batch (BATCH-1). */
 export const MAX_BATCH_ITEMS = 500

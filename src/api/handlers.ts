@@ -1,25 +1,35 @@
 import type { Request, RequestHandler, Response } from 'express'
 import * as z from 'zod'
-import type { CommandWarnings, Warning } from '#commands/catalog/item-input.ts'
-import { type Refusal, refuse } from '#domain/refusal.ts'
-import { sendJson } from '#http/answer.ts'
-import type { Compress } from '#http/compression.ts'
+import type { CommandWarnings, Warning } from '#commands/item-input.ts'
+import { type Refusal, refuse } from '#domain/refusals.ts'
+import { type Compress, etagOf, representationOf, sendCompressed, sendJson, sendRepresentation } from '#http/answers.ts'
 import type { PageMoment } from '#http/page-cache.ts'
-import type { Params } from '#http/paths.ts'
+import { describeQuery, type Params } from '#http/paths.ts'
 import { Problem, parseInput } from '#http/problems.ts'
-import { describeQuery } from '#http/query-values.ts'
-import { etagOf, representationOf, sendCompressed, sendRepresentation } from '#http/representation.ts'
 import { isRefusal } from '#ledger/command.ts'
-import type { ReadSession } from '#ledger/replicas/reads.ts'
-import { type Answer, answerStatusOf } from '#ledger/write/answer.ts'
-import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
-import { operate } from '#ledger/write/operation.ts'
-import { runCommands } from '#ledger/write/run.ts'
+import type { ReadSession } from '#ledger/replicas/replicas.ts'
+import { type Answer, answerStatusOf, type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
+import { operate, runCommands } from '#ledger/write/run.ts'
 import type { Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
 import { fullReader } from '#queries/reader.ts'
-import { actingOf, admissionOf, CHALLENGE, callerOf } from './authenticate.ts'
+import {
+  type ActionRoute,
+  type ApiServices,
+  actingOf,
+  admissionOf,
+  type BatchRoute,
+  CHALLENGE,
+  type CommandRoute,
+  callerOf,
+  demandsKey,
+  hasAddress,
+  type OperationRoute,
+  type ReadRoute,
+  type Route,
+  type StreamRoute,
+  single,
+} from './api-route.ts'
 import { type BatchInput, batchOf, composeBatch, readBatch, resumeBatch } from './batch.ts'
-import { withoutEmptyTexts } from './empty-texts.ts'
 import {
   assertNoKey,
   bodyBytesOf,
@@ -29,20 +39,8 @@ import {
   lastEventIdOf,
   preconditionOf,
   requiredRevisionOf,
-} from './request-headers.ts'
-import {
-  type ActionRoute,
-  type ApiServices,
-  type BatchRoute,
-  type CommandRoute,
-  demandsKey,
-  hasAddress,
-  type OperationRoute,
-  type ReadRoute,
-  type Route,
-  type StreamRoute,
-  single,
-} from './route.ts'
+  withoutEmptyTexts,
+} from './request.ts'
 
 /** Handler of a route: validates, queries the read model or runs the writer, answers. */
 export function handlerOf(route: Route, services: ApiServices): RequestHandler {

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Vault } from '#crypto/vault.ts'
-import type { Sealing } from '#integrity/proofs/checkpoints.ts'
+import type { Sealing } from '#integrity/checkpoints.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 

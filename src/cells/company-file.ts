@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import type { Vault } from '#crypto/vault.ts'
-import type { Envelope } from '#ledger/envelope.ts'
+import type { Envelope } from '#ledger/command.ts'
 import { StepRefused } from '#lib/errors.ts'
-import { eachText } from '#lib/json-lines.ts'
+import { eachText } from '#lib/json.ts'
 
 /** First line of a company's file (CELL-2). */
 const FileHeader = z.strictObject({

@@ -1,7 +1,7 @@
 import * as z from 'zod'
-import type { Sealing } from '#integrity/proofs/checkpoints.ts'
-import { knownRing, openKeyRing, verifierKeysOf } from '#integrity/proofs/key-ring.ts'
-import { openNote, signNote } from '#integrity/proofs/note.ts'
+import { knownRing, openKeyRing, verifierKeysOf } from '#integrity/checkpoint-keys.ts'
+import type { Sealing } from '#integrity/checkpoints.ts'
+import { openNote, signNote } from '#integrity/note.ts'
 
 /** What an installation states of a company that it has imported (CELL-6). */
 const ImportStatement = z.strictObject({

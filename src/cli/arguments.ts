@@ -1,6 +1,129 @@
 import { parseArgs } from 'node:util'
-import { type CliCommand, COMMANDS, find, type Name } from './commands.ts'
-import { helpOn } from './help.ts'
+import { commandLine } from '#lib/own-program.ts'
+import { type CliCommand, COMMANDS, find, type Name, usageOf } from './commands.ts'
+
+/** Meaning of the flags, by name. */
+const FLAG_MEANINGS: Readonly<Record<string, string>> = {
+  name: 'name to show',
+  cnpj: 'CNPJ, with or without punctuation',
+  plan: 'plan of the company',
+  timezone: 'IANA zone, such as America/Sao_Paulo',
+  'logo-url': 'https address of a logo',
+  'allow-same-cnpj': 'accepts a CNPJ that another company has',
+  'state-registration': 'state registration, or ISENTO',
+  'tax-regime': 'tax regime',
+  address: 'address, as text',
+  phone: 'phone number',
+  'brand-color': 'colour of panel and receipts',
+  test: 'a test company, for ever',
+  'without-payment-types': 'creates no payment types',
+  company: 'id of the company',
+  to: 'where to write',
+  from: 'where to begin or to read',
+  note: 'file with the note of the import',
+  reason: 'why; it is recorded',
+  kind: 'kind of payment',
+  fee: 'surcharge within the amount, in percent',
+  'due-days': 'days until a sale on account is due',
+  'acquirer-rate': 'percent that the acquirer keeps',
+  'acquirer-rate-2-6': 'the same, of 2 to 6 instalments',
+  'acquirer-rate-7-12': 'the same, of 7 and more',
+  'fee-refunded': 'whether the fee comes back with a refund',
+  'settles-in': 'days until the acquirer pays',
+  id: 'id of the record',
+  email: 'e-mail address of the user',
+  password: 'password; - reads standard input',
+  role: 'role in the company',
+  'access-until': 'last day of access (auditors)',
+  'personal-data': 'whether an auditor sees personal data',
+  subject: 'record, such as customer/9',
+  ground: 'legal ground',
+  retention: 'years that a fiscal document needs the person',
+  queue: 'erases later what must be kept now',
+  scopes: 'scopes, with commas',
+  'expires-at': 'end of the key',
+  key: 'API key, or its id',
+  yes: 'confirms',
+  sale: 'id of the sale',
+  number: 'number of the document',
+  status: 'status of the document',
+  model: 'model, such as 65',
+  series: 'series of the document',
+  'access-key': 'access key, 44 characters',
+  protocol: 'protocol of the authorization',
+  'authorized-at': 'time of the authorization',
+  'xml-sha256': 'SHA-256 of the XML',
+  'xml-url': 'https address of the XML',
+  alias: 'alias of the store',
+  commission: 'percent of each payment',
+  sandbox: 'takes test payments only',
+  'registers-sales': 'whether paid orders become sales',
+  'access-token': 'access token at the provider',
+  'notification-secret': 'secret that signs notifications',
+  'lost-old': 'confirms that the former key is lost',
+  file: 'file to read or write',
+  checkpoint: 'file with checkpoints',
+  'public-key': 'file with a public key',
+  all: 'all companies',
+  opened: 'adds personal data in clear',
+  at: 'revision or time',
+  get: 'path below /api/v1',
+  'lost-after': 'time of the last recorded event',
+  copy: 'a copy on purpose',
+  like: 'URL of the first cell’s database',
+  'without-keys': 'goes on without missing keys',
+  'at-once': 'works without pauses',
+  port: 'port to listen on',
+  secret: 'signing secret',
+  log: 'verifier key of a log',
+  url: 'address of the service',
+  folder: 'folder to write to',
+  'forward-to': 'address that gets the webhooks',
+  events: 'names of events, with commas',
+  'replay-from': 'revision, day or time to begin with',
+  event: 'name of the event',
+  store: 'alias of the store',
+  demo: 'uses data/demo.json',
+  sales: 'number of sales',
+}
+
+const NAME_WIDTH = 26
+const FLAG_WIDTH = 34
+const EXIT_CODES = 'exit codes: 0 done; 1 refused, failed, or something is wrong; 2 wrong usage'
+
+/** Help about some verbs: one line each, or about a single one all of it. */
+const helpOn = (names: readonly Name[]): string => {
+  const [only] = names
+  return only !== undefined && names.length === 1 ? helpOnVerb(only) : listOf(names)
+}
+
+const listOf = (names: readonly Name[]): string =>
+  [
+    `usage: ${commandLine('<verb>', '[--json]')}`,
+    '',
+    ...names.map((name) => `  ${name.padEnd(NAME_WIDTH)} ${COMMANDS[name].summary}`),
+    '',
+    `arguments and an example: ${commandLine('help', '<verb>')}`,
+  ].join('\n')
+
+function helpOnVerb(name: Name): string {
+  const { summary, details, example, flags, positional }: CliCommand = COMMANDS[name]
+  const argumentLines = Object.entries(flags).map(([flag, { required, value }]) => {
+    const shown = flag === positional ? `${value}` : [`--${flag}`, value ?? []].flat().join(' ')
+    return `  ${(required ? shown : `[${shown}]`).padEnd(FLAG_WIDTH)} ${FLAG_MEANINGS[flag] ?? flag}`
+  })
+  return [
+    `${name}: ${summary}`,
+    ...(details ? [details] : []),
+    '',
+    `usage: ${commandLine(usageOf(name), '[--json]')}`,
+    ...(argumentLines.length > 0 ? ['', 'arguments:', ...argumentLines] : []),
+    `  ${'[--json]'.padEnd(FLAG_WIDTH)} prints one JSON document`,
+    '',
+    `example: ${commandLine(name, example ?? '')}`.trimEnd(),
+    EXIT_CODES,
+  ].join('\n')
+}
 
 /** The command line is incomplete or unknown; `usage` shows the correct form. */
 export class WrongUsage extends Error {

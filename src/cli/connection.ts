@@ -3,9 +3,9 @@ import { isAbsolute, relative } from 'node:path'
 import { type Addresses, type Config, readConfig } from '#config/config.ts'
 import { loadMasterKeys } from '#crypto/master-keys.ts'
 import { newId } from '#lib/ids.ts'
+import type { OpenedReader } from '#service/command-reader.ts'
 import type { Core } from '#service/core.ts'
-import type { OpenedReader } from '#service/reader.ts'
-import { createProgress } from './progress.ts'
+import { createProgress } from './terminal.ts'
 import type { Context } from './verb.ts'
 
 /** Commands run one by one on one connection; a list may be read at the same time. */
@@ -31,7 +31,7 @@ export function createContext(env: Readonly<Record<string, string | undefined>>,
   async function openOwnReader(): Promise<OpenedReader> {
     const reader = config.EVENTSTORE_URL === undefined && (await openForReading(config, await addresses()))
     if (reader) return reader
-    const { readerOfCore } = await import('#service/reader.ts')
+    const { readerOfCore } = await import('#service/command-reader.ts')
     return { ...readerOfCore(await core()), close: async () => {} }
   }
   const progress = createProgress({ stream: process.stderr, isShown: !json, clock: () => performance.now() })
@@ -99,15 +99,15 @@ const OF_COMMANDS = {
 }
 
 async function openForReading(config: Config, { databaseUrl, ownerUrl }: Addresses): Promise<OpenedReader | null> {
-  const { openReader } = await import('#service/reader.ts')
-  const proofOptions = async () => (await import('#service/core-settings.ts')).coreSettings(config)
+  const { openReader } = await import('#service/command-reader.ts')
+  const proofOptions = async () => (await import('#service/core.ts')).coreSettings(config)
   const place = { databaseUrl, ownerUrl, dataDir: config.DATA_DIR, connections: CONNECTIONS }
   return openReader({ ...place, ...OF_COMMANDS, masterKeys: loadMasterKeys(config), proofOptions })
 }
 
 async function open(config: Config, { databaseUrl, ownerUrl }: Addresses, upgrades: boolean): Promise<OpenedCore> {
   const [{ coreSettings }, { openCore }, { createErasureList: createForgottenList }] = await Promise.all([
-    import('#service/core-settings.ts'),
+    import('#service/core.ts'),
     import('#service/core.ts'),
     import('#privacy/erasure-list.ts'),
   ])

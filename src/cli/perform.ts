@@ -1,18 +1,75 @@
 import { constants, setPriority } from 'node:os'
-import { RequestRefused, ServiceUnreachable } from '#cli/integrator/service-client.ts'
 import { WrongSetting } from '#config/config.ts'
 import { WrongMasterKey } from '#crypto/master-keys.ts'
 import { httpMessageOf } from '#http/problems.ts'
 import { IncompatibleVersion, StepRefused, Unavailable, UnsupportedPostgres } from '#lib/errors.ts'
-import { lowerHeapGrowth } from '#lib/heap.ts'
+import { lowerHeapGrowth } from '#lib/memory.ts'
 import { isOutage } from '#postgres/outage.ts'
 import type { FlagValues } from './arguments.ts'
 import { COMMANDS, type Name } from './commands.ts'
 import { createContext, NoInstallation } from './connection.ts'
-import { load } from './load.ts'
-import { formatAsText } from './output.ts'
-import { withSecrets } from './secrets.ts'
-import { Refused, type Verb } from './verb.ts'
+import { RequestRefused, ServiceUnreachable } from './service-client.ts'
+import { formatAsText } from './terminal.ts'
+import { Refused, type Verb, withSecrets } from './verb.ts'
+
+const ledger = () => import('./ledger-verbs.ts')
+const seal = () => import('./ledger-seal-verbs.ts')
+const lists = () => import('./list-verbs.ts')
+const cells = () => import('./cell-verbs.ts')
+
+/** Files of verbs, by first word or full name. Only the file of the current verb is loaded. */
+const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>> = {
+  'company list': lists,
+  'key list': lists,
+  'payment-type list': lists,
+  'store list': lists,
+  'user list': lists,
+  company: () => import('./company-verbs.ts'),
+  'company export': cells,
+  'company import': cells,
+  'company remove': cells,
+  'company reopen': cells,
+  'payment-type': () => import('./store-verbs.ts'),
+  user: () => import('./user-verbs.ts'),
+  person: () => import('./person-verbs.ts'),
+  key: () => import('./key-verbs.ts'),
+  'person export': () => import('./person-verbs.ts'),
+  'person lost-keys': () => import('./person-verbs.ts'),
+  sale: () => import('./company-verbs.ts'),
+  store: () => import('./store-verbs.ts'),
+  'master-key': () => import('./key-verbs.ts'),
+  'seal-key': seal,
+  'ledger verify': () => import('./ledger-verify-verbs.ts'),
+  'ledger seal': seal,
+  'ledger public-key': seal,
+  'ledger attestors': () => import('./ledger-seal-verbs.ts'),
+  'ledger export': () => import('./ledger-verbs.ts'),
+  'audit pack': () => import('./ledger-verbs.ts'),
+  'ledger history': ledger,
+  'ledger as-of': ledger,
+  'ledger correct-clock': () => import('./ledger-verbs.ts'),
+  'ledger copy': () => import('./ledger-verbs.ts'),
+  restored: () => import('./database-verbs.ts'),
+  'database prepare': () => import('./database-verbs.ts'),
+  'database rebuild': () => import('./database-verbs.ts'),
+  projections: () => import('./database-verbs.ts'),
+  'provider-sandbox': () => import('./demo-verbs.ts'),
+  witness: () => import('./demo-verbs.ts'),
+  'time-stamp-authority': () => import('./demo-verbs.ts'),
+  listen: () => import('./listen-verbs.ts'),
+  trigger: () => import('./trigger-verbs.ts'),
+  till: () => import('./user-verbs.ts'),
+  demo: () => import('./demo-verbs.ts'),
+}
+
+/** Loads the code of a verb. */
+export async function load(name: Name): Promise<Verb> {
+  const file = FILES[name] ?? FILES[name.split(' ')[0] as string]
+  const { verbs } = (await file?.()) ?? { verbs: {} }
+  const verb = (verbs as Partial<Record<Name, Verb>>)[name]
+  if (!verb) throw new Error(`command "${name}" has no implementation; add it to FILES in src/cli/perform.ts`)
+  return verb
+}
 
 /** Runs a verb and prints its result. Returns the exit code: 0 success, 1 refused or failed. */
 export async function perform(name: Name, values: FlagValues, json: boolean): Promise<number> {

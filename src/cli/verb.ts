@@ -1,11 +1,12 @@
+import { createInterface } from 'node:readline'
 import * as z from 'zod'
 import type { Addresses, Config } from '#config/config.ts'
-import { type Refusal, refuse } from '#domain/refusal.ts'
-import { refuseInvalid } from '#domain/validation.ts'
+import { type Refusal, refuse, refuseInvalid } from '#domain/refusals.ts'
+import type { ReadingCore } from '#service/command-reader.ts'
 import type { Core } from '#service/core.ts'
-import type { ReadingCore } from '#service/reader.ts'
+import type { FlagValues } from './arguments.ts'
 import type { COMMANDS, Flags, Name } from './commands.ts'
-import type { Progress } from './progress.ts'
+import type { Progress } from './terminal.ts'
 
 /** Flag values of a verb. */
 type Values<F extends Flags> = {
@@ -127,4 +128,28 @@ export async function countEvents({ pool }: Pick<Core, 'pool'>, companyId: numbe
 /** Removes undefined members: commands distinguish absent from empty values. */
 export function givenFlags<T extends object>(values: T): Partial<T> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Partial<T>
+}
+
+/** Value of a secret that is read from standard input. */
+const FROM_INPUT = '-'
+const MISSING = 'falta na entrada padrão'
+
+/**
+ * Replaces each secret with the value `-` by a line of the input, in the order of the verb's flags: other users of the
+ * machine can see arguments, but not piped input. Without such a secret the input stays unread. @throws Refused if the
+ * input ends too early
+ */
+export async function withSecrets(flags: Flags, values: FlagValues, input: NodeJS.ReadableStream): Promise<FlagValues> {
+  const names = Object.keys(flags).filter((name) => flags[name]?.isSecret && values[name] === FROM_INPUT)
+  if (names.length === 0) return values
+  const read: Record<string, string> = {}
+  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
+  for await (const line of lines) {
+    read[names.shift() as string] = line
+    if (names.length === 0) break
+  }
+  lines.close()
+  if (names.length > 0)
+    throw new Refused(refuse('validation_failed', { fields: Object.fromEntries(names.map((name) => [name, MISSING])) }))
+  return { ...values, ...read }
 }

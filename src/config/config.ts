@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import * as z from 'zod'
 import { PANEL_LIMITS } from '#access/panel-quota.ts'
-import { databaseUrl, readUrls } from './databases.ts'
+import { leadsToPrimary } from '#postgres/cluster.ts'
 import {
   ascendingSeconds,
   attestorUrl,
@@ -22,7 +22,35 @@ import {
   visibleText,
   webAddressSetting,
   witnesses,
-} from './values.ts'
+} from './setting-values.ts'
+
+// Settings with database URLs.
+
+const databaseUrl = z
+  .string()
+  .regex(/^postgres(ql)?:\/\//)
+  .refine(isOfPrimary)
+  .describe(
+    'a URL like postgres://user:password@host:5432/database, several hosts with commas, target_session_attrs read-write or primary',
+  )
+
+/** Rejects URLs that select a replica: writes must not reach one. */
+function isOfPrimary(url: string): boolean {
+  try {
+    return leadsToPrimary(url)
+  } catch {
+    return false
+  }
+}
+
+/** One host per URL, because lag is tracked per server. */
+const ONE_HOST = /^postgres(?:ql)?:\/\/[^,/?]+(?:[/?].*)?$/s
+
+const readUrls = z
+  .string()
+  .transform((text): readonly string[] => text.split(',').map((url) => url.trim()))
+  .refine((urls) => urls.every((url) => ONE_HOST.test(url)) && new Set(urls).size === urls.length)
+  .describe('URLs of replicas with commas, like "postgres://…,postgres://…", each once and with one host')
 
 /** An invalid setting; the message is for the operator. */
 export class WrongSetting extends Error {

@@ -1,8 +1,9 @@
+import { randomBytes } from 'node:crypto'
 import type { Pool, PoolClient } from 'pg'
 import type { Queryable } from '#postgres/database.ts'
-import { inTransaction } from '#postgres/transaction.ts'
+import { inTransaction, inTransactionOn, withAdvisoryLock } from '#postgres/transaction.ts'
 import { type MasterKeys, WrongMasterKey } from './master-keys.ts'
-import { SEALED_COLUMNS } from './sealed-columns.ts'
+import { createVault, MASTER_KEY_BYTES, SEALED_COLUMNS, toMasterKey, type Vault } from './vault.ts'
 
 interface Options {
   readonly pool: Pool
@@ -25,7 +26,7 @@ export async function claimDatabase({ pool, keys, onMade }: Options): Promise<vo
 }
 
 /** Registers a key that may seal secrets of the database. */
-export const registerMasterKey = (client: Queryable, id: string) =>
+const registerMasterKey = (client: Queryable, id: string) =>
   client.query('insert into ops.master_keys (id) values ($1) on conflict do nothing', [Buffer.from(id, 'hex')])
 
 /** Ids of the registered keys, oldest first. */
@@ -70,4 +71,130 @@ function notHeld(missing: readonly string[], held: readonly string[], source: st
     `The secrets of this database are sealed by master key ${missing.join(', ')}; in ${source} ${there}. ` +
       'Give it the key that belongs to the database, from your copy of it; without it they cannot be opened by anybody.',
   )
+}
+
+/** Prevents concurrent rotations, which would each create a key. */
+export const ROTATION_LOCK = 'tillbook master key rotation'
+/** Wait for the lock, in ms: a command that was just killed still holds it briefly. */
+const LOCK_PATIENCE_MS = 2_000
+/** Rows that are locked and resealed per transaction: a few milliseconds. */
+const BATCH_ROWS = 500
+/** Longest wait, in ms, for writes that may still use the former key; later ones are refused. */
+const PATIENCE_MS = 10_000
+const LOOK_AGAIN_MS = 20
+const FOREIGN_KEY_VIOLATION = '23503'
+
+export interface Rotation {
+  /** Id of the key that seals from now on. */
+  readonly master_key: string
+  /** Ids of the keys that were retired. */
+  readonly former: readonly string[]
+  /** Number of secrets that this call resealed. */
+  readonly resealed: number
+}
+
+/**
+ * Reseals all secrets of the database with another master key while services run (OPS-73): with a new one in
+ * the key file, or with MASTER_KEY if the present one is listed in MASTER_KEY_FORMER. If interrupted, another call
+ * continues.
+ * @throws WrongMasterKey if there is no other key
+ */
+export async function rotateMasterKey(pool: Pool, keys: MasterKeys): Promise<Rotation> {
+  const ifTaken = () => {
+    throw new WrongMasterKey('The master key is being changed by another command already.')
+  }
+  const lock = { key: ROTATION_LOCK, wait_ms: LOCK_PATIENCE_MS, ifTaken }
+  return withAdvisoryLock<Rotation>(pool, lock, (client) => rotateAlone(client, keys))
+}
+
+async function rotateAlone(client: PoolClient, keys: MasterKeys): Promise<Rotation> {
+  // More than one key is left from an interrupted call.
+  if (keys.all().length === 1) await introduce(client, keys)
+  const { id } = keys.current()
+  const vault = createVault(keys)
+  await registerMasterKey(client, id)
+  await othersEnded(client)
+  const former = (await registeredMasterKeys(client)).filter((other) => other !== id)
+  let resealed = 0
+  for (const other of former) resealed += await retire(client, vault, other)
+  await keys.file?.dropFormer()
+  return { master_key: id, former, resealed }
+}
+
+/** Adds a new key. The database registers it before any process can seal with it. */
+async function introduce(client: PoolClient, keys: MasterKeys): Promise<void> {
+  if (!keys.file)
+    throw new WrongMasterKey(
+      `${keys.source} is the only key: set it to a new one, and ${keys.source}_FORMER to that of before`,
+    )
+  const secret = randomBytes(MASTER_KEY_BYTES)
+  await registerMasterKey(client, toMasterKey(secret).id)
+  await keys.file.renew(secret)
+}
+
+/** Waits, up to a limit, for all transactions that may have read the former key before the file was changed. */
+async function othersEnded(client: PoolClient): Promise<void> {
+  const { rows } = await client.query('select pg_snapshot_xmax(pg_current_snapshot())::text as next')
+  const until_ms = performance.now() + PATIENCE_MS
+  while (performance.now() < until_ms) {
+    const oldest = await client.query('select pg_snapshot_xmin(pg_current_snapshot()) >= $1::xid8 as ended', [
+      rows[0].next,
+    ])
+    if (oldest.rows[0].ended) return
+    await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
+  }
+}
+
+/** Reseals all secrets of a key until the database no longer needs it. Returns their number. */
+async function retire(client: PoolClient, vault: Vault, id: string): Promise<number> {
+  let resealed = 0
+  for (;;) {
+    for (const column of SEALED_COLUMNS) {
+      for (;;) {
+        const rows = await resealSome(client, vault, column, id)
+        resealed += rows
+        if (rows < BATCH_ROWS) break
+      }
+    }
+    if (await isForgotten(client, id)) return resealed
+  }
+}
+
+/** False if a process that has not noticed the rotation has sealed with the key in the meantime. */
+async function isForgotten(client: PoolClient, id: string): Promise<boolean> {
+  try {
+    await client.query('delete from ops.master_keys where id = $1', [Buffer.from(id, 'hex')])
+    return true
+  } catch (error) {
+    if ((error as { code?: string }).code !== FOREIGN_KEY_VIOLATION) throw error
+    return false
+  }
+}
+
+type SealedColumn = (typeof SEALED_COLUMNS)[number]
+
+/** One transaction. Rows are locked in key order, as commands lock them. */
+async function resealSome(
+  client: PoolClient,
+  vault: Vault,
+  { table, column, pk, contextOf }: SealedColumn,
+  id: string,
+): Promise<number> {
+  return inTransactionOn(client, async () => {
+    const { rows } = await client.query(
+      `select ${pk.join(', ')}, ${column} as sealed from ops.${table} where master_key_id = $1
+       order by ${pk.join(', ')} limit ${BATCH_ROWS} for no key update`,
+      [Buffer.from(id, 'hex')],
+    )
+    const isRow = pk.map((name, at) => `${name} = $${at + 2}`).join(' and ')
+    const update = { name: `reseal_${table}`, text: `update ops.${table} set ${column} = $1 where ${isRow}` }
+    const updates = rows.map((row) => {
+      const values = pk.map((name) => row[name])
+      const context = contextOf(values)
+      const sealed = vault.seal(vault.open(row.sealed, context), context)
+      return client.query({ ...update, values: [sealed, ...values] })
+    })
+    await Promise.all(updates)
+    return rows.length
+  })
 }

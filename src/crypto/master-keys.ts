@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { MASTER_KEY_BYTES, type MasterKey, type MasterKeyRing, toMasterKey } from '#crypto/vault.ts'
 import { createFileAtomically, writeFileAtomically } from '#lib/files.ts'
+import { MASTER_KEY_BYTES, type MasterKey, type MasterKeyRing, toMasterKey } from './vault.ts'
 
 /** The master key is missing, or is not the database's. The message is for operators. */
 export class WrongMasterKey extends Error {

@@ -1,6 +1,5 @@
-import { isPlaceholderCode } from './codes.ts'
-import { isGtin } from './fiscal-codes.ts'
-import { limitedText, storedText, withoutInvisible } from './text.ts'
+import { isGtin } from './fiscal-values.ts'
+import { isPlaceholderCode, limitedText, storedText, withoutInvisible } from './text.ts'
 
 /** Without invisible characters, and a GTIN without the blanks and hyphens of labels: `789 1234 567895`. */
 export function plainBarcode(text: string): string {

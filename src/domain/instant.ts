@@ -1,8 +1,102 @@
 import { limitedText } from './text.ts'
-import { offsetMinutes, type ZoneDay, zoneDay } from './time-zone.ts'
 
+const SECOND_MS = 1000
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
+/** Cached days over all zones: about 27 years for two zones, or a month for all; then the cache restarts. */
+const MAX_CACHED_DAYS = 20_000
+
+/**
+ * Offsets of a zone during one UTC day, in minutes east of Greenwich: `before` until `changes_ms`, `after` from then
+ * on.
+ */
+interface ZoneDay {
+  readonly before: number
+  readonly after: number
+  /** Unix ms; Infinity on a day without a change. */
+  readonly changes_ms: number
+  /** Adjacent dates, because the local date may be any of the three. */
+  readonly yesterday: string
+  readonly today: string
+  readonly tomorrow: string
+}
+
+interface Zone {
+  format: Intl.DateTimeFormat
+  days: Map<string, ZoneDay>
+}
+
+const zones = new Map<string, Zone>()
+let cachedDays = 0
+
+/**
+ * Offsets of a zone on a UTC date ('YYYY-MM-DD'). Offsets with seconds (local mean time, before about 1930) are rounded
+ * to minutes. Throws RangeError for an unknown zone or a malformed date.
+ *
+ * Calls Intl once per zone and date: a call takes microseconds, and a list of 200 sales formats 800 instants.
+ */
+function zoneDay(date: string, timeZone: string): ZoneDay {
+  const zone = zones.get(timeZone)
+  return zone?.days.get(date) ?? examine(date, timeZone, zone ?? { format: clock(timeZone), days: new Map() })
+}
+
+/** Offset at a time (Unix ms), in minutes east of Greenwich. */
+export function offsetMinutes(ms: number, timeZone: string): number {
+  const day = zoneDay(dateOf(ms), timeZone)
+  return ms < day.changes_ms ? day.before : day.after
+}
+
+/** Equal offsets at both ends of a day mean no change; on other days bisection finds the change. */
+function examine(date: string, timeZone: string, zone: Zone): ZoneDay {
+  const start = Date.parse(`${date}T00:00:00.000Z`)
+  let low = start
+  let high = start + DAY_MS
+  const before = askOffset(zone.format, low)
+  const after = askOffset(zone.format, high)
+  const isChanging = before !== after
+  while (isChanging && high - low > SECOND_MS) {
+    const middle = Math.floor((low + high) / 2 / SECOND_MS) * SECOND_MS
+    if (askOffset(zone.format, middle) === before) low = middle
+    else high = middle
+  }
+  const changes_ms = isChanging ? high : Number.POSITIVE_INFINITY
+  const [yesterday, tomorrow] = [dateOf(start - DAY_MS), dateOf(start + DAY_MS)]
+  const day = { before, after, changes_ms, yesterday, today: date, tomorrow }
+  if (++cachedDays > MAX_CACHED_DAYS) {
+    zones.clear()
+    zone.days.clear()
+    cachedDays = 1
+  }
+  zone.days.set(date, day)
+  zones.set(timeZone, zone)
+  return day
+}
+
+function dateOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, -14)
+}
+
+function clock(timeZone: string): Intl.DateTimeFormat {
+  return new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    calendar: 'gregory',
+    numberingSystem: 'latn',
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+  })
+}
+
+function askOffset(format: Intl.DateTimeFormat, ms: number): number {
+  const parts = format.format(ms).match(/\d+/g)?.map(Number) ?? []
+  const [month = 0, day = 0, year = 0, hour = 0, minute = 0, second = 0] = parts
+  return Math.round((Date.UTC(year, month - 1, day, hour, minute, second) - ms) / MINUTE_MS)
+}
+
 const DAY_MINUTES = 1440
 /** Sum of the character codes of the four digits of 00:00, weighted by their minutes. */
 const ZERO_MINUTES = 48 * (600 + 60 + 10 + 1)
@@ -209,4 +303,59 @@ function offsetText(minutes: number): string {
 function isRealDate(year: number, month: number, day: number): boolean {
   if (year < 1900 || month < 1 || month > 12 || day < 1) return false
   return day <= 28 || day <= new Date(Date.UTC(year, month, 0)).getUTCDate()
+}
+
+/** National holidays on fixed days, as MM-DD, and the year from which on each is one. */
+const FIXED: readonly (readonly [day: string, name: string, since?: number])[] = [
+  ['01-01', 'Confraternização Universal'],
+  ['04-21', 'Tiradentes'],
+  ['05-01', 'Dia do Trabalho'],
+  ['09-07', 'Independência'],
+  ['10-12', 'Nossa Senhora Aparecida'],
+  ['11-02', 'Finados'],
+  ['11-15', 'Proclamação da República'],
+  ['11-20', 'Consciência Negra', 2024],
+  ['12-25', 'Natal'],
+]
+
+/** Days from Easter on which banks and acquirers do not pay. */
+const FROM_EASTER: readonly (readonly [days: number, name: string])[] = [
+  [-48, 'Carnaval'],
+  [-47, 'Carnaval'],
+  [-2, 'Sexta-feira Santa'],
+  [60, 'Corpus Christi'],
+]
+
+/** Easter Sunday of a year, by the Gregorian computus of Meeus, Jones and Butcher. */
+export function easterOf(year: number): string {
+  const [a, b, c] = [year % 19, Math.floor(year / 100), year % 100]
+  const [d, e] = [Math.floor(b / 4), b % 4]
+  const g = Math.floor((b - Math.floor((b + 8) / 25) + 1) / 3)
+  const h = (19 * a + b - d - g + 15) % 30
+  const l = (32 + 2 * e + 2 * Math.floor(c / 4) - h - (c % 4)) % 7
+  const m = Math.floor((a + 11 * h + 22 * l) / 451)
+  const n = h + l - 7 * m + 114
+  const month = String(Math.floor(n / 31)).padStart(2, '0')
+  return `${String(year).padStart(4, '0')}-${month}-${String((n % 31) + 1).padStart(2, '0')}`
+}
+
+/** Name of the national holiday on a day; null on others. Saturdays and Sundays are none. */
+export function holidayOn(date: string): string | null {
+  const year = Number(date.slice(0, 4))
+  const fixed = FIXED.find(([day, , since = 0]) => day === date.slice(5) && year >= since)
+  if (fixed) return fixed[1]
+  const easter = easterOf(year)
+  return FROM_EASTER.find(([days]) => addDays(easter, days) === date)?.[1] ?? null
+}
+
+const isWeekend = (date: string): boolean => [0, 6].includes(new Date(`${date}T00:00:00Z`).getUTCDay())
+
+/** The longest run of days without work is five: a weekend, and Carnival. */
+const MAX_RUN = 10
+
+/** The day itself if acquirers pay on it, else the next one on which they do. */
+export function workingDayFrom(date: string): string {
+  let day = date
+  for (let n = 0; n < MAX_RUN && (isWeekend(day) || holidayOn(day) !== null); n++) day = addDays(day, 1)
+  return day
 }

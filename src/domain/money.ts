@@ -1,22 +1,40 @@
-import { percentHundredths } from './percentage.ts'
 import { limitedText } from './text.ts'
+
+const PERCENTAGE = /^(?:100(?:\.0{1,2})?|(?:0|[1-9]\d?)(?:\.\d{1,2})?)$/
+const EXPECTED_PERCENTAGE = 'deve ser um percentual de "0" a "100" em texto, com até duas casas decimais, como "2.50"'
+
+/** Percentage as decimal string, 0 to 100 inclusive, up to 2 decimals. Not normalized; see normalizePercentage. */
+export const Percentage = limitedText(20, EXPECTED_PERCENTAGE).regex(PERCENTAGE, EXPECTED_PERCENTAGE)
+
+/** Hundredths of a percent ("2.5" → 250): an integer, for exact arithmetic. Throws RangeError. */
+export function percentHundredths(text: string): number {
+  if (!PERCENTAGE.test(text)) throw new RangeError(`not a percentage: ${JSON.stringify(text)}`)
+  const [whole = '', fraction = ''] = text.split('.')
+  return Number(whole + fraction.padEnd(2, '0'))
+}
+
+/** Percentage with exactly 2 decimals ("2.5" → "2.50"), the format of storage and responses. Throws RangeError. */
+export function normalizePercentage(text: string): string {
+  const hundredths = String(percentHundredths(text)).padStart(3, '0')
+  return `${hundredths.slice(0, -2)}.${hundredths.slice(-2)}`
+}
 
 /** Largest amount of the contract: R$ 9.999.999.999,99, in cents. */
 export const MAX_CENTS = 999_999_999_999
 
-const EXPECTED = 'deve ser um valor em texto com exatamente duas casas decimais, como "10.00"'
+const EXPECTED_MONEY = 'deve ser um valor em texto com exatamente duas casas decimais, como "10.00"'
 
 /**
  * Money (VAL-1): decimal string with exactly 2 decimals, 1 to 10 integer digits without superfluous leading zeros,
  * never negative. JSON numbers are refused, because senders hold them as floats.
  */
-export const Money = limitedText(40, EXPECTED).regex(/^(?:0|[1-9]\d{0,9})\.\d{2}$/, {
+export const Money = limitedText(40, EXPECTED_MONEY).regex(/^(?:0|[1-9]\d{0,9})\.\d{2}$/, {
   error: ({ input }) => faultOf(input as string),
 })
 
 function faultOf(text: string): string {
   if (/^-(?:0|[1-9]\d*)\.\d{2}$/.test(text)) return 'não pode ser negativo'
-  return /^[1-9]\d{10,}\.\d{2}$/.test(text) ? `deve ser no máximo ${fromCents(MAX_CENTS)}` : EXPECTED
+  return /^[1-9]\d{10,}\.\d{2}$/.test(text) ? `deve ser no máximo ${fromCents(MAX_CENTS)}` : EXPECTED_MONEY
 }
 
 /**

@@ -1,15 +1,166 @@
-import type { z } from 'zod'
-import type { Envelope, NewEvent } from '#ledger/envelope.ts'
-import { accountEvents } from './accounts.ts'
-import { cashEvents } from './cash.ts'
-import { catalogEvents } from './catalog.ts'
-import { companyEvents } from './companies.ts'
-import { inventoryEvents } from './inventories.ts'
-import { orderEvents } from './orders.ts'
-import { customerEvents, privacyEvents, supplierEvents } from './persons.ts'
-import { saleEvents } from './sales.ts'
-import { storeEvents } from './stores.ts'
-import { webhookEvents } from './webhooks.ts'
+import * as z from 'zod'
+import type { Scope } from '#domain/rights.ts'
+import type { Envelope, NewEvent } from '#ledger/command.ts'
+import type { PersonalField } from '#ledger/sealed-fields.ts'
+import { accountEvents } from './account-events.ts'
+import { cashEvents } from './cash-events.ts'
+import { catalogEvents, inventoryEvents } from './catalog-events.ts'
+import { companyEvents, storeEvents } from './company-events.ts'
+import { type EventType, eventType, id, instant, newVersion, type PersonalMark, text } from './event-definitions.ts'
+import { orderEvents } from './order-events.ts'
+import { customerEvents, privacyEvents, supplierEvents } from './person-events.ts'
+import { saleEvents } from './sale-events.ts'
+
+/** Returns the personal fields of an event by type and version; none for unknown types. */
+export function personalFieldsOf(
+  types: Readonly<Record<string, EventType<unknown>>>,
+): (event: { readonly type: string; readonly version: number }) => readonly PersonalField[] {
+  const known = new Map(Object.entries(types))
+  /** By type, then by version; filled on first use. */
+  const compiled = new Map<string, (readonly PersonalField[])[]>()
+  return ({ type, version }) => {
+    let versions = compiled.get(type)
+    if (!versions) {
+      const found = known.get(type)
+      versions = found ? [...found.former, found].map(({ data }) => fieldsIn(data, [])) : []
+      compiled.set(type, versions)
+    }
+    return versions[version - 1] ?? NONE
+  }
+}
+
+const NONE: readonly PersonalField[] = []
+
+/** Marked fields of a shape; never in lists (LEDGER-5). */
+function fieldsIn(schema: z.core.$ZodType, path: readonly string[]): PersonalField[] {
+  const { personal } = (z.globalRegistry.get(schema) ?? {}) as { readonly personal?: PersonalMark }
+  if (personal) return [{ path, ...personal }]
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return fieldsIn(schema.unwrap(), path)
+  if (!(schema instanceof z.ZodObject)) return []
+  return Object.entries(schema.shape).flatMap(([name, member]) => fieldsIn(member as z.core.$ZodType, [...path, name]))
+}
+
+/** Outbound events that `basic` stands for (HOOK-7). Events added later are never part of it. */
+export const BASIC_WEBHOOK_EVENTS = [
+  'customer.created',
+  'customer.updated',
+  'catalog_item.created',
+  'catalog_item.updated',
+  'receivable.created',
+  'receivable.settled',
+  'payable.settled',
+  'sale.completed',
+  'sale.cancelled',
+] as const
+
+/** All outbound events of the integration API: those of `basic`, and those available by name or `*` only. */
+export const WEBHOOK_EVENTS = [
+  ...BASIC_WEBHOOK_EVENTS,
+  'customer.deleted',
+  'customer.forgotten',
+  'supplier.created',
+  'supplier.updated',
+  'supplier.deleted',
+  'supplier.forgotten',
+  'category.created',
+  'category.updated',
+  'category.deleted',
+  'catalog_item.deleted',
+  'catalog_item.stock_changed',
+  'receivable.updated',
+  'receivable.deleted',
+  'receivable.payment_received',
+  'receivable.payment_reversed',
+  'payable.created',
+  'payable.updated',
+  'payable.deleted',
+  'sale.returned',
+  'sale.return_reversed',
+  'payable.payment_received',
+  'payable.payment_reversed',
+  'order.created',
+  'order.paid',
+  'order.delivered',
+  'order.delivery_undone',
+  'order.refunded',
+  'order.cancelled',
+  'order.expired',
+  'cash_session.closed',
+] as const
+export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
+
+type EventResource = WebhookEvent extends `${infer Resource}.${string}` ? Resource : never
+
+/** Scope that reads the resource of an event. */
+const READ_SCOPES: Readonly<Record<EventResource, Scope>> = {
+  customer: 'customers:read',
+  supplier: 'suppliers:read',
+  category: 'catalog:read',
+  catalog_item: 'catalog:read',
+  receivable: 'finance:read',
+  payable: 'finance:read',
+  sale: 'sales:read',
+  order: 'orders:read',
+  cash_session: 'sales:read',
+}
+
+/** Scope that a key needs for its endpoints to receive an event (HOOK-50). */
+export const readScopeOf = (event: WebhookEvent): Scope =>
+  READ_SCOPES[event.slice(0, event.indexOf('.')) as EventResource]
+
+/** Whether a key with these scopes may receive an event; null: the company itself, which may receive all. */
+export const isDeliverable = (scopes: readonly string[] | null, event: WebhookEvent): boolean =>
+  scopes === null || scopes.includes(readScopeOf(event))
+
+/** Every event, those of later versions included; the basic ones. */
+export const WEBHOOK_EVENT_GROUPS = ['*', 'basic'] as const
+
+export const isBasicEvent = (name: string): boolean => BASIC_WEBHOOK_EVENTS.some((basic) => basic === name)
+
+/** Whether an endpoint with these names subscribes to an event. */
+export const isSubscribed = (names: readonly string[], event: WebhookEvent): boolean =>
+  names.includes('*') || names.includes(event) || (names.includes('basic') && isBasicEvent(event))
+
+/** Why an endpoint was disabled: it did not respond, it responded 410, or it was disabled on request. */
+export const SWITCH_OFF_REASONS = ['no_response', 'gone', 'requested'] as const
+
+const webhook = {
+  url: text,
+  /** Names of outbound events; `*` stands for all, `basic` for the basic ones. */
+  events: z.array(text),
+  description: text.nullable(),
+}
+
+/** In the first version of these events `*` stood for the basic ones. */
+const withBasic = (events: readonly string[]): string[] => events.map((name) => (name === '*' ? 'basic' : name))
+
+const changes = z.strictObject(webhook).partial()
+
+/** Secrets and health of endpoints are never in an event. */
+const webhookEvents = {
+  WebhookRegistered: newVersion(eventType('webhook', webhook), webhook, (data) => ({
+    ...data,
+    events: withBasic(data.events),
+  })),
+  WebhookUpdated: newVersion(
+    eventType('webhook', { changes }),
+    { changes },
+    ({ id, changes: { events, ...others } }) => ({
+      id,
+      changes: events === undefined ? others : { ...others, events: withBasic(events) },
+    }),
+  ),
+  /**
+   * From then on the endpoint receives what this key may read; null: the company itself. Before, the registering actor
+   * owned it.
+   */
+  WebhookHandedOver: eventType('webhook', { api_key_id: id.nullable() }),
+  WebhookEnabled: eventType('webhook', {}),
+  WebhookSwitchedOff: eventType('webhook', { reason: z.enum(SWITCH_OFF_REASONS) }),
+  /** `overlap_ends_at`: when the new secret replaces the old one; null if at once. */
+  WebhookSecretRotated: eventType('webhook', { overlap_ends_at: instant.nullable() }),
+  WebhookDeleted: eventType('webhook', {}),
+} as const
 
 /** All event types of a ledger, by the page of `/docs/eventos` that shows them. */
 export const EVENT_AREAS = {

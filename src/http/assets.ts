@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import express, { type Response, type Router } from 'express'
-import { projectRoot } from '#lib/project-root.ts'
-import { type Coding, codingOf, compressFully } from './compression.ts'
+import { brandPalette } from '#domain/images.ts'
+import { projectRoot } from '#lib/own-program.ts'
+import { type Coding, codingOf, compressFully } from './answers.ts'
 
 /** A static file of the pages. */
 interface AssetFile {
@@ -102,3 +103,51 @@ export const FONT_STYLE: AssetFile = { file: projectFile('src/http/static/font.c
 /** Shared by the pages of all interfaces: colours, fonts and favicon. */
 export const ICON: AssetFile = { file: projectFile('src/http/static/icon.svg'), type: 'image/svg+xml' }
 export const BASE_STYLE: AssetFile = { file: projectFile('src/http/static/base.css'), type: 'text/css; charset=utf-8' }
+
+const FILE = /^marca-([0-9a-f]{6})\.css$/
+
+/** Variables of base.css in a shop's colour. */
+function styleOf(color: string): string {
+  const { brand, onBrand, accent, accentPaper } = brandPalette(color)
+  return `:root{--brand:${brand};--on-brand:${onBrand};--accent:light-dark(${accent.light},${accent.dark});--accent-paper:light-dark(${accentPaper.light},${accentPaper.dark})}`
+}
+
+const digestOf = (style: string): string => createHash('sha256').update(style).digest('hex').slice(0, DIGEST_CHARACTERS)
+
+/** URL of the style sheet of a shop's colour (`#rrggbb`): it names its content, so that browsers may cache it forever. */
+export const brandStyleUrl = (base: string, color: string): string =>
+  `${base}/${digestOf(styleOf(color))}/marca-${color.slice(1)}.css`
+
+/**
+ * Serves the style sheet of every colour. It is made from the address alone: nothing about a company is read or told.
+ */
+export function serveBrandStyles(): Router {
+  const router = express.Router({ caseSensitive: true, strict: true })
+  router.get('/:digest/:file', ({ params: { digest, file } }, response, next) => {
+    const hex = FILE.exec(file)?.[1]
+    const style = hex === undefined ? null : styleOf(`#${hex}`)
+    if (style === null || digestOf(style) !== digest) return next()
+    response.setHeader('Cache-Control', 'public, max-age=31536000, immutable')
+    response.type('text/css').send(style)
+  })
+  return router
+}
+
+/** Where browsers look for a page's icon; the second is linked by pages without assets of their own. */
+const FILES = [
+  { path: '/favicon.ico', file: projectFile('src/http/static/favicon.ico'), type: 'image/x-icon' },
+  { path: '/favicon.svg', ...ICON },
+] as const
+
+/** Serves the icons at their fixed addresses. */
+export function serveFavicons(): Router {
+  const router = express.Router({ caseSensitive: true, strict: true })
+  for (const { path, file, type } of FILES) {
+    const bytes = readFileSync(file)
+    router.get(path, (_request, response) => {
+      response.setHeader('Cache-Control', 'public, max-age=86400')
+      response.type(type).send(bytes)
+    })
+  }
+  return router
+}

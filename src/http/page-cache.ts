@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { Representation } from '#http/representation.ts'
+import type { Representation } from './answers.ts'
 
 /** Everything that a page depends on besides the request: pages with an equal moment have equal bytes. */
 export interface PageMoment {

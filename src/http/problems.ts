@@ -1,6 +1,5 @@
 import type * as z from 'zod'
-import type { RefusalCode } from '#domain/refusal.ts'
-import { describeIssues } from '#domain/validation.ts'
+import { describeIssues, type RefusalCode } from '#domain/refusals.ts'
 
 /** Error codes of API v1 with HTTP status and Portuguese message (HTTP-2). */
 const PROBLEMS = {

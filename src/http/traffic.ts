@@ -1,11 +1,14 @@
-import type { LimiterFigures } from '#lib/fair-share-limiter.ts'
-import { createKeyedSemaphore, type KeyedSemaphore, type SemaphoreLimits } from '#lib/keyed-semaphore.ts'
-import { createMemoryBudget, type MemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
-import { type Compress, createCompress } from './compression.ts'
-import type { UnauthenticatedBodies } from './middleware/json-body.ts'
-import { createOutgoing, type Outgoing } from './outgoing.ts'
+import {
+  createKeyedSemaphore,
+  type KeyedSemaphore,
+  type LimiterFigures,
+  type SemaphoreLimits,
+} from '#lib/fair-sharing.ts'
+import { createMemoryBudget, type MemoryBudget, type MemoryLimits } from '#lib/memory.ts'
+import { type Compress, createCompress, createOutgoing, type Outgoing } from './answers.ts'
+import type { UnauthenticatedBodies } from './bodies.ts'
 import { createPageCache, type PageCache } from './page-cache.ts'
-import type { RequestLog } from './request-log/request-log.ts'
+import type { RequestLog } from './request-log.ts'
 
 /** What the requests of a process share: memory, turns, kept pages, the log. */
 export interface Traffic {

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
-import { type IdKind, isIdKind } from '#domain/record-kinds.ts'
+import { type IdKind, isIdKind } from '#domain/record-values.ts'
 import { Unavailable } from '#lib/errors.ts'
 import type { Queryable } from '#postgres/database.ts'
 import type { Statement, Transaction } from '#postgres/transaction.ts'
-import { type Envelope, GENESIS_HASH } from './envelope.ts'
-import { KeysMissing, type MissingKeys } from './missing-keys.ts'
+import { type Envelope, GENESIS_HASH } from './command.ts'
+import { KeysMissing, type MissingKeys } from './sealed-fields.ts'
 
 /** The highest assigned id of each kind in a company; a kind without ids is missing. */
 export type Ids = Readonly<Partial<Record<IdKind, number>>>

@@ -1,5 +1,5 @@
 import type { Transaction } from '#postgres/transaction.ts'
-import type { Envelope } from './envelope.ts'
+import type { Envelope } from './command.ts'
 
 /** One company's share of a unit of work. */
 export interface Append {

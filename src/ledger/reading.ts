@@ -1,9 +1,8 @@
-import { inBatches, prefetch } from '#lib/batches.ts'
-import type { Envelope } from './envelope.ts'
-import type { PersonKeys } from './person-keys.ts'
-import { type CannotOpen, openData, sealedWith } from './personal-fields.ts'
+import { inBatches, prefetch } from '#lib/collections.ts'
+import type { Envelope } from './command.ts'
 import type { EventStore, Search, SearchPage } from './port.ts'
 import type { ReadModel } from './projection.ts'
+import { type CannotOpen, openData, type PersonKeys, sealedWith } from './sealed-fields.ts'
 
 /** The event store with the model and keys to read its events. */
 export interface EventReader {

@@ -1,6 +1,5 @@
-import { contextOf, openJson, sealJson } from '#crypto/sealed-json.ts'
-import type { Vault } from '#crypto/vault.ts'
-import { binaryArray } from '#postgres/binary-array.ts'
+import { contextOf, openJson, sealJson, type Vault } from '#crypto/vault.ts'
+import { binaryArray } from '#postgres/row-bytes.ts'
 import { type AnyTable, type ColumnType, elementOf, type KeyValue } from './table.ts'
 
 /** A row by column, with sealed columns opened. */

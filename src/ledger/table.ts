@@ -1,4 +1,4 @@
-import type { ElementType } from '#postgres/binary-array.ts'
+import type { ElementType } from '#postgres/row-bytes.ts'
 import type { Statement } from '#postgres/transaction.ts'
 
 /**

@@ -1,6 +1,19 @@
-import { existsSync } from 'node:fs'
-import { join, relative } from 'node:path'
-import { projectRoot } from './project-root.ts'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+
+/** Folder of package.json. Static files stay in src/ and are not copied to dist/. */
+export function projectRoot(): string {
+  let folder = import.meta.dirname
+  while (!isProject(join(folder, 'package.json'))) {
+    const parent = dirname(folder)
+    if (parent === folder) throw new Error('no package.json found above the program')
+    folder = parent
+  }
+  return folder
+}
+
+const isProject = (manifest: string): boolean =>
+  existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).name !== undefined
 
 /**
  * How the command line is started here, with its first words: by npm where the tools of development are, as an

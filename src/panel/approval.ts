@@ -1,9 +1,9 @@
-import { confirmApprover } from '#access/approvals.ts'
-import { limitOf, may, type Permission } from '#domain/permissions.ts'
-import { invalid, type Refusal } from '#domain/refusal.ts'
-import { type Fields, formText } from './forms/form.ts'
-import { emailInput, passwordInput } from './forms/kinds.ts'
-import type { FormSubmission, PageContext } from './route.ts'
+import { confirmApprover } from '#access/login.ts'
+import { invalid, type Refusal } from '#domain/refusals.ts'
+import { limitOf, may, type Permission } from '#domain/rights.ts'
+import { emailInput, passwordInput } from './forms/input-kinds.ts'
+import { type Fields, formText } from './forms/panel-form.ts'
+import type { FormSubmission, PageContext } from './panel-route.ts'
 
 const [EMAIL, SECRET] = ['approver_email', 'approver_secret']
 

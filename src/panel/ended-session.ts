@@ -1,13 +1,11 @@
 import type { Request, RequestHandler, Response } from 'express'
-import { FORM_TYPE } from '#http/content-type.ts'
-import { sendRedirect } from './answer.tsx'
-import { noteDone } from './cookies.ts'
-import { link } from './link.ts'
-import { sendLogin } from './login.tsx'
-import { formOf } from './page-context.ts'
-import { routeAt } from './permissions.ts'
+import { FORM_TYPE } from '#http/answers.ts'
+import { formOf, link, routeAt } from './page-context.ts'
+import { sendRedirect } from './panel-answer.tsx'
+import { noteDone } from './panel-cookies.ts'
+import { sendLogin } from './panel-login.tsx'
+import type { PanelRoute } from './panel-route.ts'
 import { encodePreservedInput } from './preserved-input.ts'
-import type { PanelRoute } from './route.ts'
 
 /**
  * Redirects to the login, and back to the page afterwards. The login page carries the submitted form; the server stores

@@ -1,9 +1,7 @@
-import { MAX_PENDING, type PendingCounts } from '#queries/pending-counts.ts'
-import { link } from './link.ts'
-import { maySee } from './permissions.ts'
-import type { PageAccess, PageContext, Section } from './route.ts'
-import { Figure } from './ui/figure.tsx'
-import { Icon, type IconName } from './ui/icon.tsx'
+import { MAX_PENDING, type PendingCounts } from '#queries/company-queries.ts'
+import { link, maySee } from './page-context.ts'
+import type { PageAccess, PageContext, Section } from './panel-route.ts'
+import { Figure, Icon, type IconName } from './ui/page-parts.tsx'
 
 interface MenuEntry {
   readonly section: Section

@@ -1,20 +1,141 @@
 import { createHmac } from 'node:crypto'
 import type { Request } from 'express'
+import { hashPassword } from '#access/passwords.ts'
 import type { PanelSession } from '#access/sessions.ts'
+import { makeTestTwin, type RegisterCompanyInput, registerCompany } from '#commands/company-commands.ts'
+import { type CreatePaymentTypeInput, createPaymentType } from '#commands/payment-type-commands.ts'
+import { createUser } from '#commands/user-commands.ts'
 import { addDays, Instant, localInstant, startOfDay } from '#domain/instant.ts'
-import { may, type Permission } from '#domain/permissions.ts'
+import type { Refusal } from '#domain/refusals.ts'
+import { may, type Permission, ROLE_TRAITS, type RolePermissions } from '#domain/rights.ts'
+import { routeSpecificity } from '#http/paths.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
-import { type AsOfMoment, type CompanyAsOf, PastUnavailable, withCompanyAsOf } from '#integrity/audit/as-of.ts'
-import { isRefusal } from '#ledger/command.ts'
-import { LATEST } from '#ledger/replicas/reads.ts'
+import { type AsOfMoment, type CompanyAsOf, PastUnavailable, withCompanyAsOf } from '#integrity/as-of.ts'
+import { type Command, isRefusal } from '#ledger/command.ts'
+import { LATEST } from '#ledger/replicas/replicas.ts'
 import { lookUpReplay, ownKey } from '#ledger/write/idempotency.ts'
-import { asUser, runCommand } from '#ledger/write/run.ts'
+import { asUser, runAsSystem, runCommand } from '#ledger/write/run.ts'
+import type { CompanyObject } from '#projections/companies.ts'
+import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import { liveUser } from '#projections/users.ts'
+import { getTestCompanyState, listPaymentTypes } from '#queries/company-queries.ts'
+import { getRow } from '#queries/event-queries.ts'
 import type { OwnSales } from '#queries/own-sales.ts'
 import { presentSource, Reader, type Sight } from '#queries/reader.ts'
-import { doneBefore } from './cookies.ts'
-import { type FormBody, formBody, formText } from './forms/form.ts'
-import type { FormSubmission, PageContext, PanelServices, RouteReach } from './route.ts'
+import { type FormBody, formBody, formText } from './forms/panel-form.ts'
+import { doneBefore } from './panel-cookies.ts'
+import type { FormSubmission, PageAccess, PageContext, PanelRoute, PanelServices, RouteReach } from './panel-route.ts'
+
+export const PANEL = '/painel'
+
+/** Address of a page of the panel; empty parameters are omitted. */
+export function link(
+  path: string,
+  parameters: Readonly<Record<string, string | number | null | undefined>> = {},
+): string {
+  const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined && value !== '')
+  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]))
+  const query = search.toString()
+  return `${PANEL}${path === '/' ? '' : path}${query === '' ? '' : `?${query}`}`
+}
+
+/** Whether a page leads only to a change, or a form makes one; by default forms do, and pages do not. */
+export const changesRecords = (route: PanelRoute): boolean => route.changes ?? 'submit' in route
+
+const listOf = (access: PageAccess): readonly Permission[] =>
+  access === 'everyone' ? [] : typeof access === 'string' ? [access] : access
+
+/** Permissions that a route needs; files of lists need one more. */
+export const permissionsFor = (route: PanelRoute): readonly Permission[] => [
+  ...new Set([...listOf(route.access ?? 'everyone'), ...('table' in route ? (['export'] as const) : [])]),
+]
+
+/** Whether a role may see pages with this access rule. */
+export const maySee = (role: RolePermissions, access: PageAccess): boolean =>
+  listOf(access).every((permission) => may(role, permission))
+
+/**
+ * Whether a role may open a page or submit a form: it needs the permissions of the route, and read-only roles change
+ * nothing (PANEL-81, ROLE-101).
+ */
+export const mayOpen = (role: RolePermissions, route: PanelRoute): boolean =>
+  maySee(role, permissionsFor(route)) && !(ROLE_TRAITS[role.role].readsOnly && changesRecords(route))
+
+/** The route that answers a method at a path below the panel. */
+export function routeAt(
+  routes: readonly PanelRoute[],
+): (method: 'GET' | 'POST', path: string) => PanelRoute | undefined {
+  const places = [...routes]
+    .sort((a, b) => (routeSpecificity(a.path) < routeSpecificity(b.path) ? -1 : 1))
+    .map((route) => ({
+      route,
+      method: 'submit' in route ? 'POST' : 'GET',
+      pattern: new RegExp(`^${route.path.replace(/:\w+/g, '[^/]+')}$`),
+    }))
+  return (method, path) => places.find((place) => place.method === method && place.pattern.test(path))?.route
+}
+
+/** Addresses that a role may open; unknown addresses are not refused. */
+export function routeReachOf(routes: readonly PanelRoute[]): (role: RolePermissions) => RouteReach {
+  const find = routeAt(routes)
+  return (role) => (method, path) => {
+    const route = find(method, path)
+    return !route || mayOpen(role, route)
+  }
+}
+
+/** Company names have at most 120 characters. */
+const NAME = 110
+
+/**
+ * Creates the test twin of the owner's company, or continues an interrupted creation, and adds the user to it as an
+ * owner (KIT-32). Each part is created only if it is missing.
+ */
+export async function createTwin(submission: FormSubmission): Promise<Refusal | null> {
+  const { context, session, primary } = submission
+  const { companyId } = session
+  const { rows } = await context.reads.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
+  const noted = await submission.run(makeTestTwin, { twin_id: (rows[0] as { id: number }).id })
+  if (isRefusal(noted)) return noted
+  const twinId = (await getTestCompanyState(primary))?.twin_id
+  const company = (await getRow(primary, 'company', companyId)) as CompanyObject | null
+  if (!twinId || !company) throw new Error(`test twin: company ${companyId} has none although makeTestTwin succeeded`)
+  await copySettings(submission, twinId, company)
+  const password_hash = await hashPassword(context.environment.newSecret())
+  const owner = { name: session.userName, email: session.email, role: 'owner' as const, password_hash }
+  const joined = await runAsSystem<object>(context.writer, twinId, createUser, owner)
+  return isRefusal(joined) && joined.refused !== 'duplicate_resource' ? joined : null
+}
+
+/** Payment types copied to a twin; a shop has fewer. */
+const MOST_COPIED = 200
+
+/** Copies the company's present settings and payment types to the twin. */
+async function copySettings(
+  { context, primary }: FormSubmission,
+  twinId: number,
+  company: CompanyObject,
+): Promise<void> {
+  const run = async <I>(command: Command<I>, input: I) => {
+    const answer = await runAsSystem<object>(context.writer, twinId, command, input)
+    if (answer && isRefusal(answer) && answer.refused !== 'duplicate_resource')
+      throw new Error(`test twin ${twinId}: a command was refused: ${answer.refused}`)
+  }
+  const { created_at: _, test: __, id: ___, ...settings } = company
+  await context.installation.found(twinId)
+  await run<RegisterCompanyInput>(registerCompany, {
+    ...settings,
+    id: twinId,
+    name: `${company.name.slice(0, NAME)} (teste)`,
+    test: true,
+  })
+  const { data } = await listPaymentTypes(primary, MOST_COPIED)
+  // That of orders is made with a store.
+  for (const { id: _, is_cash: __, accepts_api: ___, reason: ____, kind, ...fields } of JSON.parse(
+    `[${data}]`,
+  ) as PaymentTypeObject[])
+    if (kind !== 'online') await run<CreatePaymentTypeInput>(createPaymentType, { ...fields, kind })
+}
 
 /** Context of a request on the present read model. The router sets `params` once a route matches. */
 export function pageContextOf(

@@ -1,48 +1,69 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import type { ApiAuthenticator } from '#access/api-authenticator.ts'
 import { createMinuteLimit, type MinuteLimit } from '#access/minute-limit.ts'
-import { serveBrandStyles } from '#http/brand-style.ts'
-import { dropFormCharset, FORM_TYPE } from '#http/content-type.ts'
-import { chargeOrRefuse, declaredBytes } from '#http/middleware/body-bytes.ts'
+import { dropFormCharset, FORM_TYPE } from '#http/answers.ts'
+import { serveBrandStyles } from '#http/assets.ts'
 import {
   type BodyBudget,
   bodyProblem,
+  chargeOrRefuse,
   companyBodyBudget,
+  declaredBytes,
   holdBody,
   unauthenticatedBodyBudget,
-} from '#http/middleware/json-body.ts'
-import { routed } from '#http/middleware/observe.ts'
-import { problemHandler } from '#http/middleware/problem-handler.ts'
-import { requireHttps } from '#http/middleware/transport.ts'
-import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
+} from '#http/bodies.ts'
+import { limitUnauthenticatedBy, problemHandler, requireHttps, routed } from '#http/edge.ts'
 import { type Params, routeSpecificity } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
-import { groupBy } from '#lib/group-by.ts'
-import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
-import { countPending, type PendingCounts } from '#queries/pending-counts.ts'
-import { answerPanelFailure, type ResponseTarget, sendPanelPage, sendRedirect } from './answer.tsx'
-import { serveAssets } from './assets.ts'
-import { PACK_DOWNLOAD, packDownload } from './audit-pack/download.ts'
-import { isCrossSite, isOpenToLinks, sendStep, stepFirst } from './cross-site.tsx'
-import { fileTurns, sendFile } from './csv-download.ts'
-import { DATA_EXPORT_PATH, dataExportDownload } from './data-export/download.ts'
-import { linkRoutes } from './emailed-links.tsx'
+import { groupBy } from '#lib/collections.ts'
+import type { KeyedSemaphore } from '#lib/fair-sharing.ts'
+import { countPending, type PendingCounts } from '#queries/company-queries.ts'
+import { PACK_DOWNLOAD, packDownload } from './audit-pack-pages.tsx'
+import { fileTurns, RECEIPT_FILE_PATH, receiptFileDownload, sendFile } from './csv-files.ts'
 import { createLoginRedirect } from './ended-session.ts'
-import { FILE_FORM_BYTES, fileForm, isFileForm } from './file-form.ts'
-import { formText } from './forms/form.ts'
-import { onlyBy, pagePolicy, requireOwnSite, requireText } from './guard.ts'
-import { link, PANEL } from './link.ts'
-import { LIVE_PATH, liveStream } from './live.ts'
-import { loginRoutes } from './login.tsx'
+import { FILE_FORM_BYTES, fileForm, formText, isFileForm } from './forms/panel-form.ts'
+import { linkRoutes } from './link-pages.tsx'
 import { placeholderPage, unreachableMoment } from './moment-pages.tsx'
-import { atMoment, formOf, formSubmissionOf, withReplicaReads } from './page-context.ts'
-import { mayOpen, maySee, permissionsFor, routeAt, routeReachOf } from './permissions.ts'
+import {
+  atMoment,
+  formOf,
+  formSubmissionOf,
+  link,
+  mayOpen,
+  maySee,
+  PANEL,
+  permissionsFor,
+  routeAt,
+  routeReachOf,
+  withReplicaReads,
+} from './page-context.ts'
+import {
+  answerPanelFailure,
+  isCrossSite,
+  isOpenToLinks,
+  type ResponseTarget,
+  sendPanelPage,
+  sendRedirect,
+  sendStep,
+  stepFirst,
+} from './panel-answer.tsx'
+import { serveAssets } from './panel-assets.ts'
+import { onlyBy, pagePolicy, requireOwnSite, requireText } from './panel-guard.ts'
+import { ifStillAllowed, LIVE_PATH, liveStream, whileAllowed } from './panel-live.tsx'
+import { loginRoutes } from './panel-login.tsx'
+import type {
+  FormRoute,
+  PageContext,
+  PageRoute,
+  PanelPage,
+  PanelRoute,
+  PanelServices,
+  Redirect,
+} from './panel-route.ts'
+import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './panel-session.ts'
+import { DATA_EXPORT_PATH, dataExportDownload } from './person-file.ts'
 import { AGAIN } from './preserved-input.ts'
-import { RECEIPT_FILE_PATH, receiptFileDownload } from './receipt-file.ts'
-import { ifStillAllowed, whileAllowed } from './rights-under-way.ts'
-import type { FormRoute, PageContext, PageRoute, PanelPage, PanelRoute, PanelServices, Redirect } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
-import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
 
 /** In bytes and fields. */
 interface FormLimits {

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { limitedText } from '#domain/text.ts'
-import { type FormBody, formBody, formText } from './forms/form.ts'
+import { type FormBody, formBody, formText } from './forms/panel-form.ts'
 
 /** Hidden fields of every form: its author, its secret fields, and the mark that it is only to be shown again. */
 export const INPUT_OWNER = '_quem'

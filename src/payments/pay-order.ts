@@ -1,28 +1,42 @@
 import { v5 as uuidv5 } from 'uuid'
-import { refusePayment, startPayment } from '#commands/orders/payment-attempts.ts'
-import { type RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
+import * as z from 'zod'
+import { refusePayment, startPayment } from '#commands/order-attempts.ts'
+import { type RecordPaymentInput, recordPayment } from '#commands/order-payment-command.ts'
+import { AddressInput, Document } from '#commands/person-input.ts'
 import type { Vault } from '#crypto/vault.ts'
-import { toCents } from '#domain/money.ts'
-import { splitOf } from '#domain/orders.ts'
-import { type Refusal, refuse } from '#domain/refusal.ts'
+import { fromCents, toCents } from '#domain/money.ts'
+import { splitOf } from '#domain/order-states.ts'
+import {
+  BOLETO,
+  EXPIRY_MINUTES,
+  LONGEST_EXPIRY_MINUTES,
+  methodOf,
+  ONLINE_METHODS,
+  type OnlineMethod,
+  PIX,
+  SHORTEST_BOLETO_MINUTES,
+  SHORTEST_EXPIRY_MINUTES,
+} from '#domain/payment-rules.ts'
+import { type Refusal, refuse } from '#domain/refusals.ts'
+import { boundedText, Email, nameText, orNone } from '#domain/text.ts'
 import { isRefusal } from '#ledger/command.ts'
-import type { Answer } from '#ledger/write/answer.ts'
-import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
+import { type Answer, type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
 import { type Actor, runCommand } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import type { Database } from '#postgres/database.ts'
+import type { Database, Queryable } from '#postgres/database.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import { findPayableOrder } from '#queries/orders.ts'
+import type { PersonFields } from '#projections/people.ts'
+import { findPayableOrder } from '#queries/order-queries.ts'
 import { fullReader } from '#queries/reader.ts'
-import { findStore, type StoreAccess } from '#queries/stores.ts'
-import { paymentRecordOf } from './apply-payment.ts'
-import { cancelLatePayments } from './cancel-order.ts'
-import { endOtherMode, isOfOtherMode, OTHER_MODE } from './other-mode.ts'
-import { expiryOf, type PayInput, payerOf, paymentMethodIdOf } from './pay-input.ts'
+import { findStore, type StoreAccess } from '#queries/store-queries.ts'
+import { endOtherMode, isOfOtherMode, OTHER_MODE, paymentRecordOf } from './apply-payment.ts'
+import { cancelLatePayments } from './cancel-payment.ts'
 import {
+  type CardOptions,
   type NewPayment,
   type Payer,
+  type PayerAddress,
   type PaymentProvider,
   type ProviderAccount,
   type ProviderCause,
@@ -31,8 +45,121 @@ import {
   type ProviderPayment,
   ProviderRefused,
   ProviderUnavailable,
+  StoreNotConnected,
 } from './provider-port.ts'
-import { accountAt } from './store-account.ts'
+import { accountAt } from './store-connections.ts'
+
+const { zip: Zip, state: State } = AddressInput.shape
+
+const PayerInput = z
+  .strictObject({
+    name: nameText(120).nullish(),
+    document: orNone(Document),
+    email: orNone(Email),
+    address: z
+      .strictObject({
+        zip_code: Zip,
+        street: boundedText(120).nullish(),
+        number: boundedText(20).nullish(),
+        neighborhood: boundedText(80).nullish(),
+        city: boundedText(80).nullish(),
+        state: State,
+      })
+      .meta({ id: 'PayerAddressInput' })
+      .nullish(),
+  })
+  .meta({ id: 'PayerInput' })
+type PayerInput = z.infer<typeof PayerInput>
+
+const BRAND = 'deve ser a bandeira do cartão no nome do provedor, como "visa"'
+const MAX_INSTALLMENTS = 99
+
+/** Body of POST /orders/{id}/payments. The provider's own form creates the token of a card. */
+export const PayInput = z
+  .strictObject({
+    method: z.enum(ONLINE_METHODS),
+    token: boundedText(200).nullish(),
+    brand: boundedText(60)
+      .refine((value) => /^[a-z][a-z0-9_]*$/.test(value) && methodOf(value) === 'card', BRAND)
+      .nullish(),
+    installments: z.int().min(1).max(MAX_INSTALLMENTS).nullish(),
+    payer: PayerInput.nullish(),
+    expires_in_minutes: z.int().min(SHORTEST_EXPIRY_MINUTES).max(LONGEST_EXPIRY_MINUTES).nullish(),
+  })
+  .superRefine((input, context) => {
+    const isCard = input.method === 'card'
+    const add = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message })
+    for (const field of ['token', 'brand'] as const)
+      if (isCard && !input[field]) add(field, 'preencha este campo para pagar com cartão')
+    for (const field of ['token', 'brand', 'installments'] as const)
+      if (!isCard && input[field]) add(field, 'só é aceito com cartão')
+    if (isCard && input.expires_in_minutes) add('expires_in_minutes', 'não é aceito com cartão')
+    if (input.method === 'boleto' && input.expires_in_minutes && input.expires_in_minutes < SHORTEST_BOLETO_MINUTES)
+      add('expires_in_minutes', `deve ser no mínimo ${SHORTEST_BOLETO_MINUTES} com boleto`)
+  })
+export type PayInput = z.infer<typeof PayInput>
+
+/** The provider's name of the payment method. */
+const paymentMethodIdOf = ({ method, brand }: PayInput): string =>
+  method === 'card' ? (brand as string) : method === 'pix' ? PIX : BOLETO
+
+const expiryOf = ({ method, expires_in_minutes }: PayInput): number | null =>
+  expires_in_minutes ?? EXPIRY_MINUTES[method]
+
+const ADDRESS_PARTS = ['zip_code', 'street', 'number', 'neighborhood', 'city', 'state'] as const
+
+/**
+ * Payer: fields of the input, completed from the order's buyer and the customer's address. Refused, naming the missing
+ * fields, if the provider requires more: an e-mail always, all fields for a boleto.
+ */
+export function payerOf(
+  { method, payer }: Pick<PayInput, 'method' | 'payer'>,
+  { customer }: Pick<OrderObject, 'customer'>,
+  known: PersonFields['address'],
+): Payer | Refusal {
+  const name = payer?.name ?? customer.name
+  const document = payer?.document ?? customer.document
+  const email = payer?.email ?? customer.email
+  const address = addressOf(payer?.address, known)
+  const lacking = lackingOf(method, { email, document }, address)
+  if (email === null || lacking.length > 0) {
+    const message = 'preencha este campo: o meio de pagamento o exige e o cliente do pedido não o tem'
+    return refuse('validation_failed', {
+      fields: Object.fromEntries(lacking.map((part) => [`payer.${part}`, [message]])),
+      unknown_fields: [],
+    })
+  }
+  return { name, document, email, address: isWhole(address) ? address : null }
+}
+
+type PartialAddress = { readonly [P in keyof PayerAddress]: string | null }
+
+/** Addresses are not mixed: an input with a ZIP code replaces the customer's whole address. */
+function addressOf(said: PayerInput['address'], known: PersonFields['address']): PartialAddress {
+  const own = said?.zip_code ? null : known
+  return {
+    zip_code: said?.zip_code ?? own?.zip ?? null,
+    street: said?.street ?? own?.street ?? null,
+    number: said?.number ?? own?.number ?? null,
+    neighborhood: said?.neighborhood ?? own?.district ?? null,
+    city: said?.city ?? own?.city ?? null,
+    state: said?.state ?? own?.state ?? null,
+  }
+}
+
+const isWhole = (address: PartialAddress): address is PayerAddress =>
+  ADDRESS_PARTS.every((part) => address[part] !== null)
+
+function lackingOf(
+  method: OnlineMethod,
+  { email, document }: { email: string | null; document: string | null },
+  address: PartialAddress,
+): string[] {
+  const always = email === null ? ['email'] : []
+  if (method !== 'boleto') return always
+  const parts = ADDRESS_PARTS.filter((part) => address[part] === null)
+  return [...always, ...(document === null ? ['document'] : []), ...parts.map((part) => `address.${part}`)]
+}
 
 /** Dependencies of order payments. */
 export interface Payments {
@@ -232,3 +359,58 @@ export const CONFIGURATION = 'configuração do provedor inválida'
 /** Why wrong settings of a store made no payment or refund, as its owners read it at the order. */
 export const misconfigurationOf = ({ causes }: ProviderMisconfigured): string =>
   bounded(causes.length === 0 ? CONFIGURATION : `${CONFIGURATION} (${textOf(causes)})`)
+
+/** Payment methods of an order, as offered by the store's account at the provider. */
+export interface PaymentOptionsObject {
+  readonly amount: string
+  readonly methods: readonly OnlineMethod[]
+  /** Null if no card was given, or the provider does not know it. */
+  readonly card: {
+    readonly brand: string
+    readonly installments: readonly { installments: number; installment_amount: string; total_amount: string }[]
+  } | null
+}
+
+interface OptionsDependencies {
+  readonly pool: Queryable
+  readonly vault: Vault
+  readonly provider: Pick<PaymentProvider, 'getPaymentMethods' | 'getCardOptions'>
+}
+
+/**
+ * Fetches the payment methods of an order; `bin`: first digits of a card. Null if the company has no such order.
+ * @throws StoreNotConnected, ProviderUnavailable, ProviderMisconfigured
+ */
+export async function paymentOptions(
+  { pool, vault, provider }: OptionsDependencies,
+  { companyId, orderId, bin }: { companyId: number; orderId: number; bin: string | undefined },
+): Promise<PaymentOptionsObject | null> {
+  const payable = await findPayableOrder(fullReader(pool, companyId), orderId)
+  if (!payable) return null
+  const { total, store_alias } = payable.order
+  const store = await findStore(pool, vault, store_alias)
+  if (!store?.accessToken) throw new StoreNotConnected('store has no access token; connect it')
+  const account = providerAccountOf(store)
+  const [offered, card] = await Promise.all([
+    provider.getPaymentMethods(account),
+    bin === undefined ? null : provider.getCardOptions(account, toCents(total), bin),
+  ])
+  return {
+    amount: total,
+    methods: ONLINE_METHODS.filter((method) => isOffered(method, offered)),
+    card: card && shown(card),
+  }
+}
+
+/** Other kinds of boleto are not supported. */
+const isOffered = (method: OnlineMethod, offered: readonly string[]): boolean =>
+  method === 'card' ? offered.some((id) => methodOf(id) === 'card') : offered.includes(method === 'pix' ? PIX : BOLETO)
+
+const shown = ({ brand, installments }: CardOptions) => ({
+  brand,
+  installments: installments.map(({ installments, installmentCents, totalCents }) => ({
+    installments,
+    installment_amount: fromCents(installmentCents),
+    total_amount: fromCents(totalCents),
+  })),
+})

@@ -1,8 +1,8 @@
 import { MercadoPagoError } from 'mercadopago'
 import * as z from 'zod'
 import { MAX_CENTS, toCents } from '#domain/money.ts'
+import { printable } from '#domain/refusals.ts'
 import { boundedText } from '#domain/text.ts'
-import { printable } from '#domain/validation.ts'
 import {
   type CardOptions,
   type NewPayment,

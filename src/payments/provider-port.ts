@@ -1,5 +1,5 @@
 import type { DataOf } from '#events/catalogue.ts'
-import type { RefundStatus } from '#projections/order-refunds.ts'
+import type { RefundStatus } from '#projections/order-payments.ts'
 
 /** Account of a store at the payment provider. */
 export interface ProviderAccount {

@@ -1,7 +1,6 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { startEmbedded } from './embedded.ts'
-import { findPostmaster } from './postmaster.ts'
+import { findPostmaster, startEmbedded } from './embedded.ts'
 
 /** `npm run reset`: empties the data directory, after stopping a server that a killed service left there. */
 async function reset(dataDir: string): Promise<string> {

@@ -1,6 +1,6 @@
 import { runner } from 'node-pg-migrate'
 import type { Client } from 'pg'
-import { isLockConflict } from './lock-retry.ts'
+import { isLockConflict } from './transaction.ts'
 
 interface Migrations {
   /** Numbered .sql files. */

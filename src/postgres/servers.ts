@@ -1,9 +1,137 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Repetition, repeat } from '#background/repeat.ts'
+import pg from 'pg'
+import { type Repetition, repeat } from '#lib/background-loops.ts'
 import { Unavailable } from '#lib/errors.ts'
-import { createHealthProbe, type HealthProbe } from './health-probe.ts'
-import { type Host, type Hosts, isWritable, nameOfHost, parseHosts } from './hosts.ts'
-import { electServer, type PrimaryHistory, rejectionReason, type ServerStatus } from './primary-election.ts'
+import { type Host, type Hosts, isWritable, nameOfHost, parseHosts, type TargetSession } from './cluster.ts'
+
+/** Queries the status of one server on a persistent connection. */
+interface HealthProbe {
+  /** @throws the driver's error; the next call reconnects */
+  ask(): Promise<ServerStatus>
+  close(): void
+}
+
+/** Time limit for the connection and for the answer. */
+const ANSWER_MS = 2_000
+/** Time limit for a clean disconnect. */
+const LEAVE_MS = 1_000
+
+const ASK = `
+  select pg_is_in_recovery() as is_standby, current_setting('transaction_read_only') = 'on' as is_read_only,
+    (select system_identifier::text from pg_control_system()) as system,
+    case when not pg_is_in_recovery() then ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int end as timeline`
+/** Fallback for providers that restrict the control functions or have no write-ahead log files. */
+const ASK_LESS = `
+  select pg_is_in_recovery() as is_standby, current_setting('transaction_read_only') = 'on' as is_read_only,
+    null as system, null as timeline`
+const NOT_TOLD = ['42501', '42883', '0A000']
+
+/** `onLost` is called as soon as the connection ends by itself. */
+function createHealthProbe(url: string, onLost: () => void): HealthProbe {
+  let client: pg.Client | null = null
+  let statement = ASK
+  let closings = 0
+
+  function leave(left: pg.Client): void {
+    if (client === left) client = null
+    left.end().catch(() => {})
+    const timer = setTimeout(() => left.connection.stream.destroy(), LEAVE_MS)
+    left.once('end', () => clearTimeout(timer))
+  }
+
+  async function connect(): Promise<pg.Client> {
+    const fresh = new pg.Client({
+      connectionString: url,
+      application_name: 'tillbook hosts',
+      connectionTimeoutMillis: ANSWER_MS,
+      query_timeout: ANSWER_MS,
+    })
+    fresh.on('error', () => {
+      if (client !== fresh) return
+      client = null
+      onLost()
+    })
+    const closingsBefore = closings
+    await fresh.connect()
+    if (closings > closingsBefore) {
+      leave(fresh)
+      throw new Error('health probe: closed while it connected')
+    }
+    return fresh
+  }
+
+  async function ask(): Promise<ServerStatus> {
+    client ??= await connect()
+    const asked = client
+    try {
+      const { rows } = await asked.query<ServerStatus>(statement)
+      return rows[0] as ServerStatus
+    } catch (error) {
+      const isNotTold = NOT_TOLD.includes(String((error as { code?: unknown }).code))
+      if (isNotTold && statement === ASK) {
+        statement = ASK_LESS
+        return ask()
+      }
+      leave(asked)
+      throw error
+    }
+  }
+
+  return {
+    ask,
+    close() {
+      closings += 1
+      if (client) leave(client)
+    },
+  }
+}
+
+/** Status that a server reports. */
+export interface ServerStatus {
+  readonly is_standby: boolean
+  /** Its sessions are read-only, on a replica or not. */
+  readonly is_read_only: boolean
+  /** Postgres's system identifier, which replicas share with their primary; null if unavailable. */
+  readonly system: string | null
+  /** Timeline of a primary: each promotion begins a new one. Null for a replica, or if unavailable. */
+  readonly timeline: number | null
+}
+
+/** The newest timeline seen. A server with an older one is a former primary and must not be written to. */
+type PrimaryHistory = Pick<ServerStatus, 'system' | 'timeline'>
+
+/** Reason why a server is not suitable; null if it is (OPS-112, OPS-114). */
+function rejectionReason(sight: ServerStatus, wanted: TargetSession, newest: PrimaryHistory): string | null {
+  if (newest.system !== null && sight.system !== null && sight.system !== newest.system) return 'of another cluster'
+  if (wanted === 'standby') return sight.is_standby ? null : 'a primary'
+  if (wanted === 'any' || wanted === 'prefer-standby') return null
+  if (sight.is_standby) return 'a standby'
+  if (sight.timeline !== null && sight.timeline < (newest.timeline ?? 0))
+    return `a former primary (timeline ${sight.timeline}, and ${newest.timeline} was seen)`
+  return wanted === 'read-write' && sight.is_read_only ? 'read-only' : null
+}
+
+/**
+ * Elects a server; null if none is suitable. Among writable servers the most recently promoted one wins; otherwise the
+ * previously elected one, then the first one of the URL. `sights` are null for servers of unknown status.
+ */
+export function electServer(
+  sights: readonly (ServerStatus | null)[],
+  {
+    wanted,
+    newest,
+    last,
+  }: { readonly wanted: TargetSession; readonly newest: PrimaryHistory; readonly last: number | null },
+): number | null {
+  const fit = sights.flatMap((sight, index) =>
+    sight && rejectionReason(sight, wanted, newest) === null ? [{ sight, index }] : [],
+  )
+  const preferred = fit.filter(({ sight }) => (wanted === 'prefer-standby' ? sight.is_standby : true))
+  const all = preferred.length > 0 ? preferred : fit
+  const timeline = Math.max(...all.map(({ sight }) => sight.timeline ?? 0))
+  const best = isWritable(wanted) ? all.filter((e) => (e.sight.timeline ?? 0) === timeline) : all
+  return (best.find(({ index }) => index === last) ?? best[0])?.index ?? null
+}
 
 /** The servers of one URL. They are probed periodically while connections use one of them (OPS-113). */
 export interface ServerSet {

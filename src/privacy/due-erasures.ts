@@ -1,14 +1,87 @@
 import type { Pool } from 'pg'
-import { recordsEvents } from '#background/records-events.ts'
-import { type Repetition, repeat } from '#background/repeat.ts'
-import { workInTurn } from '#background/round-robin.ts'
-import { forgetDue } from '#commands/people/forget-person.ts'
-import { PERSON_KINDS, type PersonKind } from '#domain/personal-data.ts'
-import { isRefusal } from '#ledger/command.ts'
-import { parseSubject } from '#ledger/projection.ts'
+import { forgetDue } from '#commands/forget-person.ts'
+import { PERSON_KINDS, type PersonKind, type PersonPart } from '#domain/person-values.ts'
+import type { DataOf } from '#events/catalogue.ts'
+import { type Envelope, isRefusal } from '#ledger/command.ts'
+import { parseSubject, type Reactor } from '#ledger/projection.ts'
+import { destroyKeys, keysOf } from '#ledger/sealed-fields.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
+import {
+  type InTurnOptions,
+  isOpen,
+  type Repetition,
+  recordsEvents,
+  repeat,
+  workInTurn,
+} from '#lib/background-loops.ts'
+import { inTransaction } from '#postgres/transaction.ts'
 import { companysTimeSql } from '#projections/companies.ts'
+import { emailsOf, erasePerson, idsOf } from './erase-person.ts'
+
+const dataOf = ({ data }: { readonly data: object }) => data as DataOf<'PersonForgotten'>
+
+/** Destroys the keys of erased persons in every transaction that applies the event (PRIV-2). */
+export const keyDestruction: Reactor = {
+  refs(_rows, event) {
+    if (event.type !== 'PersonForgotten') return null
+    const { subjects, parts } = dataOf(event)
+    return keysOf(subjects, parts)
+  },
+  react(rows, event, _record, { newId, now, companyId }) {
+    const { subjects, parts } = dataOf(event)
+    destroyKeys(rows, companyId, subjects, parts, { newId, now })
+  },
+}
+
+/**
+ * Longest time after an erasure in which work in progress may still write the person's data: an upload, a delivery, a
+ * commit in doubt.
+ */
+const UNDER_WAY_MINUTES = 25
+
+/** Interval of the search, so that each person is covered at least twice. */
+export const LATE_WRITES_EVERY_MS = 600_000
+
+/** Persons per transaction. Each one scans all short-lived data of the company. */
+const SUBJECTS_AT_ONCE = 500
+
+/** Repeats recent erasures, for data that concurrent work wrote from memory meanwhile (PRIV-37). */
+export async function eraseLateWrites(pool: Pool, options: InTurnOptions): Promise<void> {
+  const { rows } = await pool.query<Lately>({ ...FIND_LATELY, values: [UNDER_WAY_MINUTES] })
+  const waiting = new Map<number, Lately[]>()
+  for (const { company_id } of rows) waiting.set(company_id, [])
+  for (const lately of rows) waiting.get(lately.company_id)?.push(...slicesOf(lately))
+  const slice = async (companyId: number): Promise<'more' | 'done'> => {
+    const slices = waiting.get(companyId) as Lately[]
+    const { parts, subjects } = slices.shift() as Lately
+    await inTransaction(pool, (tx) => erasePerson(tx, companyId, { subjects, parts }))
+    return slices.length > 0 ? 'more' : 'done'
+  }
+  await workInTurn(waiting.keys(), slice, options)
+}
+
+function slicesOf(lately: Lately): Lately[] {
+  const slices: Lately[] = []
+  for (let from = 0; from < lately.subjects.length; from += SUBJECTS_AT_ONCE)
+    slices.push({ ...lately, subjects: lately.subjects.slice(from, from + SUBJECTS_AT_ONCE) })
+  return slices
+}
+
+interface Lately {
+  readonly company_id: number
+  readonly parts: readonly PersonPart[]
+  readonly subjects: readonly string[]
+}
+
+/** Groups the subjects of a company by erased parts. */
+const FIND_LATELY = {
+  name: 'find_lately_forgotten',
+  text: `select company_id, parts, array_agg(subject) as subjects
+         from (select company_id, subject, array_agg(part order by part) as parts from person_keys
+               where destroyed_at > now() - make_interval(mins => $1) and ${isOpen('company_id')} group by company_id, subject) as lately
+         group by company_id, parts`,
+}
 
 interface Due {
   readonly due_on: string
@@ -90,3 +163,27 @@ const HOUR_MS = 3_600_000
 /** Runs at once and then hourly, because the day begins at different times in different time zones. */
 export const scheduleDueErasures = (due: DueErasures): Repetition =>
   repeat((stopping) => eraseDuePersons(due, stopping), HOUR_MS, due.onError)
+
+const forgottenBy = ({ data }: Envelope) => data as DataOf<'PersonForgotten'>
+
+/** Erases a person from `ops` in the transaction of the event (PRIV-30). `onForgotten` runs after the commit. */
+export function createErasureReactor(onForgotten: () => void = () => {}) {
+  let hasErased = false
+  const reactor: Reactor = {
+    refs: (_rows, { type }) => (type === 'PersonForgotten' ? [] : null),
+    react() {},
+    look: (tx, companyId, event) => emailsOf(tx, companyId, idsOf(forgottenBy(event), 'user')),
+    async finish(tx, companyId, event, emails) {
+      await erasePerson(tx, companyId, forgottenBy(event), emails)
+      hasErased = true
+    },
+  }
+  return {
+    reactor,
+    /** Must be called after each commit. */
+    onCommitted() {
+      if (hasErased) onForgotten()
+      hasErased = false
+    },
+  }
+}

@@ -1,6 +1,6 @@
 import type { DataOf } from '#events/catalogue.ts'
-import type { Envelope } from '#ledger/envelope.ts'
-import type { Reactor } from '#ledger/reactor.ts'
+import type { Envelope } from '#ledger/command.ts'
+import type { Reactor } from '#ledger/projection.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 
 /** Pending deliveries follow the company's clock: they become due earlier by the amount it was moved. */

@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto'
 import * as z from 'zod'
 import { Instant } from '#domain/instant.ts'
-import { JsonMoney } from '#domain/json-number.ts'
 import { toCents } from '#domain/money.ts'
+import { JsonMoney } from '#domain/quantity.ts'
 import { optionalText } from '#domain/text.ts'
-import { OFFLINE_SALE_STATUSES } from '#events/sales.ts'
+import { OFFLINE_SALE_STATUSES } from '#events/sale-events.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import { createTimeSlicer } from '#lib/time-slicing.ts'
+import { createTimeSlicer } from '#lib/fair-sharing.ts'
 import type { Database } from '#postgres/database.ts'
-import { customerIn, erasedSale } from '#privacy/refused-sale-erasure.ts'
+import { customerIn, erasedSale } from '#privacy/erase-person.ts'
 
 /** Result of one uploaded sale. */
 export type SaleResult = RecordedSale | ResolvedSale | RefusedUpload

@@ -1,9 +1,12 @@
 import type { Pool } from 'pg'
 import { claimDatabase } from '#crypto/master-key-registry.ts'
 import type { MasterKeys } from '#crypto/master-keys.ts'
-import { inconsistencyMessage, isOfStore } from '#integrity/proofs/installation-check.ts'
-import type { InstallationFile } from '#integrity/proofs/installation-file.ts'
-import type { InstallationCheck } from '#integrity/proofs/installation-watch.ts'
+import {
+  type InstallationCheck,
+  type InstallationFile,
+  inconsistencyMessage,
+  isOfStore,
+} from '#integrity/installation-check.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { assertNotOlder } from '#ledger/rebuild/version.ts'
 import { IncompatibleVersion } from '#lib/errors.ts'

@@ -1,45 +1,51 @@
 import type { Pool } from 'pg'
-import { installationSecret } from '#access/installation-secret.ts'
+import { installationSecret } from '#access/credentials.ts'
+import type { Config } from '#config/config.ts'
+import { loadMasterKeys } from '#crypto/master-keys.ts'
 import { createVault, type Vault } from '#crypto/vault.ts'
-import type { PaymentLinks } from '#domain/payment-link.ts'
-import type { LedgerReads } from '#integrity/audit/as-of.ts'
-import type { TablesCore } from '#integrity/audit/table-checks.ts'
-import type { Sealing } from '#integrity/proofs/checkpoints.ts'
-import {
-  assertConsistent,
-  createInstallationCheck,
-  type InstallationCheck,
-} from '#integrity/proofs/installation-watch.ts'
+import type { PaymentLinks } from '#domain/order-states.ts'
+import { createLiveNotifier } from '#http/live-updates.ts'
+import type { LedgerReads } from '#integrity/as-of.ts'
+import { attestorNames } from '#integrity/attestor-settings.ts'
+import type { NamedAttestor } from '#integrity/attestors.ts'
+import { sealDirectoryOf } from '#integrity/checkpoint-files.ts'
+import { ownCheckpointsOf } from '#integrity/checkpoint-schedule.ts'
+import type { Sealing } from '#integrity/checkpoints.ts'
+import { assertConsistent, createInstallationCheck, type InstallationCheck } from '#integrity/installation-check.ts'
+import { createProofServices } from '#integrity/proof-services.ts'
+import { createProver } from '#integrity/prover.ts'
+import type { TablesCore } from '#integrity/table-checks.ts'
+import { createVerifier } from '#integrity/verify.ts'
 import { type CatchUpSubscription, startCatchUpSubscription } from '#ledger/follow/follower.ts'
 import { type Preparation, prepare } from '#ledger/follow/preparation.ts'
 import { createAheadCount, ensureLedger } from '#ledger/ledgers.ts'
-import { companiesWithMissingKeys } from '#ledger/missing-keys.ts'
-import { createPersonKeys } from '#ledger/person-keys.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import type { RebuildOptions, RebuildReport } from '#ledger/rebuild/build.ts'
 import { ensureReadModel, rebuild } from '#ledger/rebuild/rebuild.ts'
+import type { TablesVerification } from '#ledger/rebuild/verify-tables.ts'
 import { assertCompatible, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
-import { createPostgresStore } from '#ledger/stores/postgres.ts'
+import { companiesWithMissingKeys, createPersonKeys, missingKeysOf, unblock } from '#ledger/sealed-fields.ts'
+import { createPostgresStore } from '#ledger/stores/postgres-store.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
-import type { CatchUpOptions } from '#ledger/write/catch-up.ts'
-import type { QueueLimits } from '#ledger/write/queue.ts'
-import { type AdmissionCheck, createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
-import type { LimiterFigures } from '#lib/fair-share-limiter.ts'
+import { type CatchUpOptions, catchUpCompany } from '#ledger/write/catch-up.ts'
+import {
+  type AdmissionCheck,
+  createWriter,
+  type QueueLimits,
+  type Writer,
+  type WriterOptions,
+} from '#ledger/write/writer.ts'
+import { createKeyedSemaphore, type LimiterFigures, type SemaphoreLimits } from '#lib/fair-sharing.ts'
 import { newId } from '#lib/ids.ts'
-import { createKeyedSemaphore, type SemaphoreLimits } from '#lib/keyed-semaphore.ts'
-import { createLiveNotifier } from '#live/notifier.ts'
-import { switchOffNotifications } from '#notifications/switch-off-notifications.ts'
-import { createPool } from '#postgres/pool.ts'
-import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
-import { createErasureReactor } from '#privacy/erasure-reactor.ts'
-import { keyDestruction } from '#privacy/key-destruction.ts'
+import { switchOffNotifications } from '#notifications/email-notifications.ts'
+import { createPool, type PoolOf, sharePool } from '#postgres/pool.ts'
+import { createErasureReactor, keyDestruction } from '#privacy/due-erasures.ts'
 import { testDataReset } from '#privacy/test-data-reset.ts'
 import { readModel } from '#projections/index.ts'
-import { withPaymentLinks } from '#projections/payment-links.ts'
+import { withPaymentLinks } from '#projections/orders.ts'
 import type { Proofs } from '#services.ts'
-import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
-import { outbox } from '#webhooks/outbox.ts'
+import { createDeliveryNotifier, type DeliveryNotifier, outbox } from '#webhooks/outbox.ts'
 import { noteStockChanges } from '#webhooks/stock-changes.ts'
 import { assertOwnStore, type BringUpOptions, bringUpDatabase, createInstallationFile } from './bring-up.ts'
 import {
@@ -49,9 +55,72 @@ import {
   verifyOnOwnConnections,
   withRebuild,
 } from './maintenance-connection.ts'
-import { unblockCompany } from './missing-keys.ts'
-import { createProofParts, type ProofOptions } from './proofs.ts'
 import { type MeasuredReplica, openReads, type ReplicaOptions } from './read-replicas.ts'
+
+/** Core options from the settings. */
+export const coreSettings = (config: Config) => ({
+  publicUrl: config.PUBLIC_URL,
+  eventStoreUrl: config.EVENTSTORE_URL,
+  dataDir: config.DATA_DIR,
+  masterKeys: loadMasterKeys(config),
+  seals: { directory: sealDirectoryOf(config), keyFile: config.SEAL_KEY_FILE },
+  attestors: attestorNames(config),
+  asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
+})
+
+interface Unblocking {
+  readonly pool: Pool
+  /** Null if the ledgers are in Postgres. */
+  readonly following: CatchUpOptions | null
+  /** Compares the company's tables with its ledger. @throws CannotOpen */
+  readonly verify: () => Promise<TablesVerification>
+}
+
+/**
+ * Makes a company writable again after its keys were restored or declared lost, and applies its pending events. Its
+ * tables may have been built with empty fields; they must match a replay of the ledger. After restored keys they do not
+ * match, and the company needs a rebuild. Returns whether the company takes writes now. @throws CannotOpen while keys
+ * are missing
+ */
+async function unblockCompany({ pool, following, verify }: Unblocking, companyId: number): Promise<boolean> {
+  const before = await missingKeysOf(pool, companyId)
+  if (before === null) return true
+  if (following) await catchUpCompany(following, companyId, { waits: true })
+  if (before === 'blank') {
+    const found = await verify()
+    if (found.kind !== 'verified' || found.differences.length > 0) return false
+  }
+  await unblock(pool, companyId, before)
+  return (await missingKeysOf(pool, companyId)) === null
+}
+
+interface Ledgers {
+  readonly pool: Pool
+  readonly store: EventStore
+  readonly installationCheck: InstallationCheck
+}
+
+export interface ProofOptions {
+  /** Directory and key of checkpoints; without it the process makes none. */
+  readonly seals?: Pick<Sealing, 'directory' | 'keyFile'>
+  /** Attestors of checkpoints. */
+  readonly attestors?: readonly NamedAttestor[]
+}
+
+/** Services that prove the integrity of ledgers. */
+export function createProofParts({ pool, store, installationCheck }: Ledgers, { seals, attestors = [] }: ProofOptions) {
+  const clock = Date.now
+  const now = () => new Date().toISOString()
+  const assertMaySeal = async () => assertConsistent(installationCheck)
+  const sealing: Sealing | null = seals ? { pool, store, ...seals, now, assertMaySeal } : null
+  const proof = createProofServices(pool, { sealing, attestors })
+  const verifier = createVerifier(
+    { pool, store },
+    { clock, sealedOf: (companyId) => ownCheckpointsOf(sealing, companyId) },
+  )
+  const prover = createProver({ pool, store, newestOf: proof.newest, clock })
+  return { sealing, proof, verifier, prover }
+}
 
 /** States of the service's dependencies, by name. */
 export type PartStates = Record<string, 'up' | 'down' | 'catching_up'>

@@ -1,24 +1,186 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Router } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { Addresses, Config } from '#config/config.ts'
-import { createProviderConnector, type ProviderConnector } from '#payments/provider-connector.ts'
-import type { PaymentProvider } from '#payments/provider-port.ts'
-import { countRefusedConnections } from '#queries/stores.ts'
-import { countedWriter } from '#service/metrics/counted-writer.ts'
-import type { Metrics } from '#service/metrics/metrics.ts'
-import { openInterfaces } from './api.ts'
-import { interfaceRouter } from './app.ts'
-import { type Core, openCore } from './core.ts'
-import { coreSettings } from './core-settings.ts'
-import { startDispatcher } from './dispatcher.ts'
-import { type CheckHealth, createHealthCheck } from './health.ts'
-import { asCopy, watchInstallation } from './installation.ts'
-import type { Log } from './log.ts'
-import { startProjector } from './projector.ts'
+import { type Inconsistency, inconsistencyMessage } from '#integrity/installation-check.ts'
+import { announceVersion, watchVersion } from '#ledger/rebuild/version.ts'
+import { repeat } from '#lib/background-loops.ts'
+import { type PaymentProvider, ProviderMisconfigured } from '#payments/provider-port.ts'
+import { createProviderConnector, type ProviderConnector } from '#payments/store-connections.ts'
+import { countRefusedConnections } from '#queries/store-queries.ts'
+import { type Core, coreSettings, openCore } from './core.ts'
+import { type CheckHealth, createHealthCheck, interfaceRouter, openInterfaces } from './interfaces.ts'
+import { countedWriter, type Metrics } from './metrics.ts'
+import {
+  eraseRestoredOnStart,
+  openErasureList,
+  type RunningRole,
+  type SharedServices,
+  startDispatcher,
+  startProjector,
+} from './process-roles.ts'
 import { measureReplicas, replicaSettings } from './read-replicas.ts'
-import { eraseRestoredOnStart, openErasureList } from './restored-persons.ts'
-import type { RunningRole, SharedServices } from './role.ts'
-import { createRollingUpgrade } from './rolling-upgrade.ts'
+import type { Log } from './service-log.ts'
+
+type Versioned = Pick<Core, 'pool' | 'model'>
+
+/** Handover from processes of one version to those of a newer one. */
+export interface RollingUpgrade {
+  /** Whether a newer version serves, so that this process must stop serving. */
+  isOver(): boolean
+  /** The tables were replaced: this process refuses writes from now on. */
+  onReplaced(): void
+  /** Watches for a newer version until it is stopped. */
+  watch(core: Versioned): { stop(): Promise<void> }
+  /** Resolves when no process of the previous version may still answer reads; writes wait for it. */
+  untilWritable(): Promise<void>
+  /** Announces that this process serves. */
+  succeed(core: Versioned): void
+}
+
+interface SuccessionOptions {
+  /** Whether this process answers reads. */
+  readonly isApi: boolean
+  readonly log: Log
+  /** The process should end. */
+  readonly onEnd: () => void
+}
+
+/**
+ * Without a serving successor within this time there may be nothing that answers reads. The process then ends, and its
+ * next start reports the reason.
+ */
+const SUCCESSOR_WITHIN_MS = 60_000
+
+/**
+ * After its tables were replaced, a process refuses writes and continues to answer reads from the old tables, which are
+ * still the newest published state. Once a process of the newer version serves, it refuses everything and ends
+ * (OPS-37).
+ */
+function createRollingUpgrade({ isApi, log, onEnd }: SuccessionOptions): RollingUpgrade {
+  let isReplaced = false
+  let isOver = false
+  let writable: Promise<void> = Promise.resolve()
+  const end = () => {
+    if (isOver) return
+    isOver = true
+    onEnd()
+  }
+  const onReplaced = () => {
+    if (isReplaced) return
+    isReplaced = true
+    log('a newer version has replaced the tables: this process ends', new Error('older than the tables'))
+    if (isApi) setTimeout(end, SUCCESSOR_WITHIN_MS).unref()
+    else end()
+  }
+  return {
+    isOver: () => isOver,
+    onReplaced,
+    watch: ({ pool, model }) =>
+      watchVersion(pool, model, {
+        onReplaced,
+        onServed: end,
+        onError: (error) => log('the version of the tables could not be read', error),
+      }),
+    untilWritable: () => writable,
+    succeed({ pool, model }) {
+      // If Postgres is unreachable, a process misses the announcement, but cannot read either.
+      writable = announceVersion(pool, model)
+        .then((wait_ms) => delay<void>(wait_ms))
+        .catch((error: unknown) => log('the version of the tables could not be announced', error))
+    },
+  }
+}
+
+/** Interval between checks. A restore may lose what was recorded since the last check without DATA_DIR showing it. */
+const LOOK_MS = 15_000
+/** Interval while writes are blocked: bounds the delay after an operator has confirmed a restore. */
+const TROUBLED_LOOK_MS = 2_000
+
+interface Watching extends Pick<SharedServices, 'core' | 'metrics' | 'logger' | 'log'> {
+  /** Starts the background roles. */
+  readonly begin: () => unknown
+  /** The process cannot continue. */
+  readonly onEnd: () => void
+}
+
+/**
+ * Starts the background roles once database, DATA_DIR and event store belong together (OPS-80), then keeps checking. If
+ * a later check finds an inconsistency, the process ends, and its next start reports the reason.
+ */
+export function watchInstallation({ core, metrics, logger, log, begin, onEnd }: Watching): RunningRole {
+  const { installationCheck } = core
+  let hasBegun = false
+  let told: Inconsistency | null = null
+  const tell = (inconsistency: Inconsistency | null) => {
+    if (inconsistency && inconsistency !== told)
+      logger.error({ installation: inconsistency }, inconsistencyMessage(inconsistency))
+    told = inconsistency
+  }
+  function act(inconsistency: Inconsistency | null): void {
+    tell(inconsistency)
+    // Background roles were started under another assumption, so the process must restart.
+    const mustEnd = inconsistency ? hasBegun : !hasBegun && wasCopy !== installationCheck.isCopy()
+    if (mustEnd) onEnd()
+    else if (!inconsistency && !hasBegun) {
+      hasBegun = true
+      begin()
+    }
+  }
+  const wasCopy = installationCheck.isCopy()
+  if (wasCopy) logger.warn('service: running as a copy; webhooks, e-mail and provider polling are off')
+  metrics.gauge(
+    'tillbook_installation_blocked',
+    '1 while nothing is recorded, because database, DATA_DIR and event store do not belong together',
+    () => (installationCheck.inconsistency() ? 1 : 0),
+  )
+  act(installationCheck.inconsistency())
+  const looking = repeat(
+    async () => {
+      const inconsistency = await installationCheck.look()
+      act(inconsistency)
+      if (!inconsistency) await installationCheck.note()
+    },
+    () => (installationCheck.inconsistency() ? TROUBLED_LOOK_MS : LOOK_MS),
+    (error) => log('database, DATA_DIR and event store could not be compared', error),
+  )
+  return {
+    async stop() {
+      await looking.stop()
+      if (!installationCheck.inconsistency()) await installationCheck.note()
+    },
+  }
+}
+
+/**
+ * Disables outgoing traffic of a copy: no e-mail, no attestation requests, no calls to the payment provider (OPS-86).
+ */
+const asCopy = ({
+  config,
+}: Pick<SharedServices, 'config'>): Pick<SharedServices, 'config' | 'provider' | 'connector'> => ({
+  config: { ...config, SMTP_URL: undefined, ...NO_ATTESTORS },
+  provider: NO_PROVIDER,
+  connector: null,
+})
+
+const NO_ATTESTORS = {
+  WITNESS_URLS: undefined,
+  SEAL_TSA_URL: undefined,
+  SEAL_PUSH_URL: undefined,
+  SEAL_PUSH_FOLDER: undefined,
+}
+
+const refused = (): Promise<never> => Promise.reject(new ProviderMisconfigured('a copy asks no payment provider'))
+
+const NO_PROVIDER: PaymentProvider = {
+  createPayment: refused,
+  cancelPayment: refused,
+  createRefund: refused,
+  getPayment: refused,
+  getPaymentMethods: refused,
+  getCardOptions: refused,
+  findPayments: refused,
+}
 
 /** Connections for queries; the writer and API key authentication have their own. */
 const QUERY_CONNECTIONS = 8

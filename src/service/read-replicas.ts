@@ -2,13 +2,18 @@ import type { Pool } from 'pg'
 import type { Config } from '#config/config.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
-import { createReadRouter, type OpenReadSession, type ReadFrom, readFromPrimary } from '#ledger/replicas/reads.ts'
-import { createReplica, type Replica } from '#ledger/replicas/replica.ts'
-import { monitorReplicas } from '#ledger/replicas/replica-monitor.ts'
-import { createKeyedSemaphore, type SemaphoreLimits } from '#lib/keyed-semaphore.ts'
-import { createPool, type PoolOptions } from '#postgres/pool.ts'
-import type { PoolOf } from '#postgres/shared-pool.ts'
-import type { Metrics } from '#service/metrics/metrics.ts'
+import {
+  createReadRouter,
+  createReplica,
+  monitorReplicas,
+  type OpenReadSession,
+  type ReadFrom,
+  type Replica,
+  readFromPrimary,
+} from '#ledger/replicas/replicas.ts'
+import { createKeyedSemaphore, type SemaphoreLimits } from '#lib/fair-sharing.ts'
+import { createPool, type PoolOf, type PoolOptions } from '#postgres/pool.ts'
+import type { Metrics } from './metrics.ts'
 
 export interface ReplicaOptions {
   /** Read replicas of the database, each a URL with one host. */

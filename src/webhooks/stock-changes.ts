@@ -1,23 +1,24 @@
 import type { Pool } from 'pg'
-import { isOpen } from '#background/records-events.ts'
-import { type Repetition, repeat } from '#background/repeat.ts'
-import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { addMilliseconds } from '#domain/instant.ts'
-import type { DataOf } from '#events/catalogue.ts'
-import { isSubscribed, type WebhookEvent } from '#events/webhooks.ts'
-import type { Envelope } from '#ledger/envelope.ts'
-import type { Reactor } from '#ledger/reactor.ts'
+import { type DataOf, isSubscribed, type WebhookEvent } from '#events/catalogue.ts'
+import type { Envelope } from '#ledger/command.ts'
+import type { Reactor } from '#ledger/projection.ts'
 import { type AnyRef, byPk, table } from '#ledger/table.ts'
 import { createWorkingSet, type Rows } from '#ledger/working-set.ts'
-import { type OperationContext, operate } from '#ledger/write/operation.ts'
-import { asSystem } from '#ledger/write/run.ts'
-import { isLockConflict } from '#postgres/lock-retry.ts'
-import type { Transaction } from '#postgres/transaction.ts'
+import { asSystem, type OperationContext, operate } from '#ledger/write/run.ts'
+import {
+  createRoundRobin,
+  isOpen,
+  type Repetition,
+  type RoundRobin,
+  repeat,
+  roundRobinOrder,
+} from '#lib/background-loops.ts'
+import { isLockConflict, type Transaction } from '#postgres/transaction.ts'
 import { catalogItemView } from '#projections/catalog.ts'
 import { ownCompany } from '#projections/companies.ts'
 import { stockMoves } from '#projections/stock.ts'
-import { shownItem } from './outbound.ts'
-import { queueMessage, routesFor, sequenceOf } from './outbox.ts'
+import { queueMessage, routesFor, sequenceOf, shownItem } from './outbox.ts'
 
 const STOCK_CHANGED = 'catalog_item.stock_changed' satisfies WebhookEvent
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { type Admission, type AuthenticatedCall, createApiAuthenticator } from '#access/api-authenticator.ts'
-import { revokeApiKey } from '#commands/api-keys.ts'
+import { revokeApiKey } from '#commands/api-key-commands.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { LIMITS, useGatekeeping } from './gatekeeping.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { hashKey, isKey, KEY_BYTES, newKey } from '#access/api-keys.ts'
+import { hashKey, isKey, KEY_BYTES, newKey } from '#access/api-authenticator.ts'
 
 const random = Buffer.from(Array.from({ length: KEY_BYTES }, (_, index) => 255 - index))
 

@@ -8,11 +8,11 @@ import {
   type PanelSession,
   type Sessions,
 } from '#access/sessions.ts'
-import { createTokens } from '#access/sync-access.ts'
-import { updateCompany } from '#commands/companies.ts'
-import { changePassword, createUser } from '#commands/users.ts'
+import { createTokens } from '#access/till-access.ts'
+import { updateCompany } from '#commands/company-commands.ts'
+import { changePassword, createUser } from '#commands/user-commands.ts'
 import { addDays, dateInZone } from '#domain/instant.ts'
-import { ROLE_PRESETS } from '#domain/permissions.ts'
+import { ROLE_PRESETS } from '#domain/rights.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { untilBlocked } from '../support/lock-waits.ts'

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { Secret, TOTP } from 'otpauth'
-import { recoveryCodeHash } from '#access/recovery-codes.ts'
-import { createTotpSecret, isTotpSecret, stepOfTotp, totpUri } from '#access/totp.ts'
+import { createTotpSecret, isTotpSecret, recoveryCodeHash, stepOfTotp, totpUri } from '#access/second-factors.ts'
 
 const SECRET = Secret.fromLatin1('12345678901234567890').base32
 const codeAt = (seconds: number) => TOTP.generate({ secret: Secret.fromBase32(SECRET), timestamp: seconds * 1000 })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { createCustomer } from '#commands/people/customers.ts'
-import { createStore } from '#commands/stores.ts'
+import { createCustomer } from '#commands/person-commands.ts'
+import { createStore } from '#commands/store-commands.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
 import { rawRequest } from '../support/raw-request.ts'
 import { useCompany } from '../support/use-api.ts'

@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { mock } from 'node:test'
 import { expect } from 'chai'
-import { eventStreamRoute } from '#api/v1/event-stream.ts'
+import { eventStreamRoute } from '#api/v1/event-routes.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { until } from '../support/wait.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { revokeApiKey } from '#commands/api-keys.ts'
-import type { Scope } from '#domain/scopes.ts'
+import { revokeApiKey } from '#commands/api-key-commands.ts'
+import type { Scope } from '#domain/rights.ts'
 import type { TestCompany } from '../support/api.ts'
 import { useApi } from '../support/use-api.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { updateCompany } from '#commands/companies.ts'
-import { settleReceivable } from '#commands/finance/receivables.ts'
+import { updateCompany } from '#commands/company-commands.ts'
+import { settleReceivable } from '#commands/receivables-payables.ts'
 import { accountOfSale, SIDES, settle } from '../support/accounts.ts'
 import { expectInvalid, idsIn } from '../support/answers.ts'
 import type { Json, TestCompany } from '../support/api.ts'

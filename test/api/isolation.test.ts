@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createStore } from '#commands/stores.ts'
+import { createStore } from '#commands/store-commands.ts'
 import { expectInvalid, idsIn } from '../support/answers.ts'
 import { FOREIGN_IDS, type Json, type Reply, type TestCompany } from '../support/api.ts'
 import { useApi } from '../support/use-api.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { updateCompany } from '#commands/companies.ts'
+import { updateCompany } from '#commands/company-commands.ts'
 import { LOCAL_TIME } from '../support/answers.ts'
 import { send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'

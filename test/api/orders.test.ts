@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createStore } from '#commands/stores.ts'
+import { createStore } from '#commands/store-commands.ts'
 import { expectInvalid, expectProblem, idsIn, LOCAL_TIME } from '../support/answers.ts'
 import type { TestCompany } from '../support/api.ts'
 import { alarmedOrder } from '../support/orders.ts'

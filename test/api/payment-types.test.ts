@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { updatePaymentType } from '#commands/payment-types.ts'
+import { updatePaymentType } from '#commands/payment-type-commands.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
 import type { Json, TestCompany } from '../support/api.ts'
 import { useApi } from '../support/use-api.ts'

@@ -1,7 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { countedAuthenticator } from '#service/metrics/counted-authenticator.ts'
-import { createMetrics } from '#service/metrics/metrics.ts'
+import { countedAuthenticator, createMetrics } from '#service/metrics.ts'
 import { expectProblem } from '../support/answers.ts'
 import { type Reply, send, type TestCompany } from '../support/api.ts'
 import { rawRequest } from '../support/raw-request.ts'

@@ -1,6 +1,6 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { codingOf } from '#http/compression.ts'
+import { codingOf } from '#http/answers.ts'
 import { createPageCache } from '#http/page-cache.ts'
 import { expectProblem, expectRate } from '../support/answers.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { MASKED } from '#domain/personal-data.ts'
+import { MASKED } from '#domain/person-values.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
 import type { TestCompany } from '../support/api.ts'
 import { OWN_DATABASE, useApi } from '../support/use-api.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { answerAsOf } from '#api/read-as-of.ts'
-import { withCompanyAsOf } from '#integrity/audit/as-of.ts'
+import { withCompanyAsOf } from '#integrity/as-of.ts'
 import { bodyOf } from '../integrity/audit/past.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
 import type { Json } from '../support/api.ts'

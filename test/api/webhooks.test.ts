@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { MAX_WEBHOOKS } from '#commands/webhooks.ts'
+import { MAX_WEBHOOKS } from '#commands/webhook-commands.ts'
 import { expectInvalid, expectProblem, idsIn } from '../support/answers.ts'
 import { type Json, startApi, type TestCompany } from '../support/api.ts'
 import { openedRows } from '../support/master-key.ts'

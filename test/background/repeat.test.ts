@@ -1,6 +1,6 @@
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
-import { coalesce, type Repetition, repeat } from '#background/repeat.ts'
+import { coalesce, type Repetition, repeat } from '#lib/background-loops.ts'
 import { until } from '../support/wait.ts'
 
 /** Work that ends on command. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { purge, type RetentionRule } from '#background/retention.ts'
-import { purgeOnSchedule } from '#service/retention.ts'
+import { purge, type RetentionRule } from '#lib/background-loops.ts'
+import { purgeOnSchedule } from '#service/process-roles.ts'
 import { until } from '../support/wait.ts'
 
 describe('retention', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { createRoundRobin, workInTurn } from '#background/round-robin.ts'
+import { createRoundRobin, workInTurn } from '#lib/background-loops.ts'
 
 describe('round robin over companies', () => {
   const fail = (error: unknown) => expect.fail(String(error))

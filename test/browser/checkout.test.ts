@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { createStore } from '#commands/stores.ts'
+import { createStore } from '#commands/store-commands.ts'
 import { applyPayment } from '#payments/apply-payment.ts'
 import type { ProviderPayment } from '#payments/provider-port.ts'
 import { type Json, PUBLIC_URL } from '../support/api.ts'

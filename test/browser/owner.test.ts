@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { v7 as uuidv7 } from 'uuid'
-import { startWebhooks } from '#webhooks/start.ts'
+import { startWebhooks } from '#webhooks/webhook-loops.ts'
 import { check } from '../support/browser/accessibility.ts'
 import { describeInBrowser, usePanel } from '../support/browser.ts'
 import { vault } from '../support/master-key.ts'

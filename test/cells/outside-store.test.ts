@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
-import { streamOf } from '#ledger/envelope.ts'
+import { streamOf } from '#ledger/command.ts'
 import type { TestCompany } from '../support/api.ts'
 import { rowsOf } from '../support/company-rows.ts'
 import { createOutsideStore } from '../support/outside-store.ts'

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { parseCommandLine, usageFor, WrongUsage } from '#cli/arguments.ts'
 import { type CliCommand, COMMANDS, find } from '#cli/commands.ts'
-import { ROLES } from '#domain/roles.ts'
-import { PAYMENT_KINDS, PLANS } from '#events/companies.ts'
+import { ROLES } from '#domain/rights.ts'
+import { PAYMENT_KINDS, PLANS } from '#events/company-events.ts'
 
 const words = (line: string): string[] => line.split(' ')
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { streamOf } from '#ledger/envelope.ts'
+import { streamOf } from '#ledger/command.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { appendOf, collect } from '../ledger/event-store-contract.ts'
 import { ordinary, sealedAfter } from '../ledger/sealed-events.ts'

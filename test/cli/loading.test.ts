@@ -4,7 +4,7 @@ import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { COMMANDS, type Name } from '#cli/commands.ts'
-import { load } from '#cli/load.ts'
+import { load } from '#cli/perform.ts'
 import { useDatabase } from '../support/database.ts'
 import { tillbook } from './tillbook.ts'
 

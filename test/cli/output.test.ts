@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { formatAsText } from '#cli/output.ts'
+import { formatAsText } from '#cli/terminal.ts'
 
 describe('text output', () => {
   it('shows a record with one line per member', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createProgress, formatEstimate, formatProgress } from '#cli/progress.ts'
+import { createProgress, formatEstimate, formatProgress } from '#cli/terminal.ts'
 
 describe('progress of a command', () => {
   for (const { shown, ...state } of [

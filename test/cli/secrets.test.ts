@@ -2,8 +2,7 @@ import { Readable } from 'node:stream'
 import { expect } from 'chai'
 import { parseCommandLine, usageFor } from '#cli/arguments.ts'
 import { COMMANDS } from '#cli/commands.ts'
-import { withSecrets } from '#cli/secrets.ts'
-import { Refused } from '#cli/verb.ts'
+import { Refused, withSecrets } from '#cli/verb.ts'
 
 describe('secrets of the command line', () => {
   const given = (line: string, input: string) => {

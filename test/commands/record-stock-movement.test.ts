@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { recordStockMovement, StockMovementInput } from '#commands/catalog/stock-movements.ts'
+import { recordStockMovement, StockMovementInput } from '#commands/stock-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { movementIdOf, stockById } from '#projections/stock.ts'
 import { companyRegistered, itemCreated } from '../support/facts.ts'

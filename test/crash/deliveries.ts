@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { BASIC_WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { BASIC_WEBHOOK_EVENTS } from '#events/catalogue.ts'
 import type { Core } from '#service/core.ts'
 import { until } from '../support/wait.ts'
 import type { Received } from '../webhooks/receiver.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { hashOf, streamOf } from '#ledger/envelope.ts'
+import { hashOf, streamOf } from '#ledger/command.ts'
 import type { CatchUpSubscription } from '#ledger/follow/follower.ts'
 import type { OutsideStore } from '#ledger/port.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
-import { verifyLedger } from '#integrity/audit/verify.ts'
+import { verifyLedger } from '#integrity/verify.ts'
 import { lookUpReplay } from '#ledger/write/idempotency.ts'
 import { createPool } from '#postgres/pool.ts'
 import { times } from '../service/fleet.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import type { EventName } from '#events/catalogue.ts'
-import { type Envelope, streamOf } from '#ledger/envelope.ts'
+import { type Envelope, streamOf } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { readNewest } from '#ledger/reading.ts'
 import type { Core } from '#service/core.ts'

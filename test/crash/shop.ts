@@ -1,5 +1,5 @@
-import { createStore } from '#commands/stores.ts'
-import { SCOPES } from '#domain/scopes.ts'
+import { createStore } from '#commands/store-commands.ts'
+import { SCOPES } from '#domain/rights.ts'
 import { startApi } from '../support/api.ts'
 import { panelUser } from '../support/panel.ts'
 import { openTill } from '../support/till.ts'

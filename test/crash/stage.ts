@@ -1,4 +1,4 @@
-import { type Sandbox, startSandbox } from '#demo/provider-sandbox/server.ts'
+import { type Sandbox, startSandbox } from '#demo/provider-sandbox/sandbox-listener.ts'
 import { openCore } from '#service/core.ts'
 import { masterKeys } from '../support/master-key.ts'
 import { until } from '../support/wait.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { SandboxPayment } from '#demo/provider-sandbox/book.ts'
+import type { SandboxPayment } from '#demo/provider-sandbox/sandbox-book.ts'
 import type { Core } from '#service/core.ts'
 import { type Json, send } from '../support/api.ts'
 import type { Received } from '../webhooks/receiver.ts'

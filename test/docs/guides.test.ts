@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { createElement } from 'preact'
 import { renderToString } from 'preact-render-to-string'
-import { GuideMarkdown } from '#api/docs/guide-markdown.tsx'
-import { guidePage } from '#api/docs/guide-pages.tsx'
-import { GUIDES, readGuide, withSnippets } from '#api/docs/guides.ts'
+import { GuideMarkdown, guidePage } from '#api/docs/docs-guides.tsx'
+import { GUIDES, readGuide, withSnippets } from '#api/docs/guides.tsx'
 
 const fencesOf = (text: string) => [...text.matchAll(/^```[\s\S]*?^```$/gm)].map(([fence]) => fence)
 const withoutFences = (text: string) => text.replace(/^```[\s\S]*?^```$/gm, '')

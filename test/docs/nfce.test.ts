@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { FISCAL_CODES } from '#domain/item-taxes.ts'
+import { FISCAL_CODES } from '#domain/fiscal-values.ts'
 import type { Json } from '../support/api.ts'
 import { useCompany } from '../support/use-api.ts'
 

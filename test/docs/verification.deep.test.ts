@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { deliveryHeaders } from '#webhooks/signature.ts'
+import { deliveryHeaders } from '#webhooks/sender.ts'
 import { snippetsOf } from '../support/snippets.ts'
 
 const NOW = 1_795_259_835

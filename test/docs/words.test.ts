@@ -37,7 +37,7 @@ describe('tools/words.ts', () => {
   for (const text of ['(1.5).toFixed(2)', 'n.toLocaleString()', "new Intl.NumberFormat('pt-BR')"]) {
     it(`reports a file that formats a number by itself: ${text} [PANEL-372]`, () => {
       expect(faultsOf(['src/panel/a.ts', `const shown = ${text}\n`])).to.have.length(1)
-      expect(faultsOf(['src/domain/brazilian-format.ts', `const shown = ${text}\n`])).to.deep.equal([])
+      expect(faultsOf(['src/domain/person-values.ts', `const shown = ${text}\n`])).to.deep.equal([])
     })
   }
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { AccessKey, readAccessKey, withoutZeros } from '#domain/access-key.ts'
+import { AccessKey, readAccessKey, withoutZeros } from '#domain/fiscal-values.ts'
 import { accessKeyOf, withCheckDigit } from '../support/access-key.ts'
 
 /** Example from the manual of the tax authorities. */

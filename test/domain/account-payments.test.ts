@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { instalmentAmounts, instalmentDates, receivedCents, shareInOrder } from '#domain/account-payments.ts'
 import { fromCents, MAX_CENTS, toCents } from '#domain/money.ts'
+import { instalmentAmounts, instalmentDates, receivedCents, shareInOrder } from '#domain/payment-rules.ts'
 
 const sum = (cents: readonly number[]) => cents.reduce((total, each) => total + each, 0)
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { brandPalette, contrastOf } from '#domain/brand-color.ts'
+import { brandPalette, contrastOf } from '#domain/images.ts'
 
 /** Surfaces of base.css on which accented text lies. */
 const LIGHT = ['#ffffff', '#f5f7f9', '#eef2f6']

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { stateOfZip } from '#domain/brazilian-address.ts'
-import { phoneKey } from '#domain/phone-key.ts'
+import { phoneKey, stateOfZip } from '#domain/person-values.ts'
 
 describe('state of a CEP', () => {
   it('is told by its first five digits', () => {

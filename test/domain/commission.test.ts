@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { fromCents, MAX_CENTS, toCents } from '#domain/money.ts'
-import { splitOf } from '#domain/orders.ts'
+import { splitOf } from '#domain/order-states.ts'
 
 describe('commission', () => {
   for (const [amount, percentage, share, rest] of [

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { Cest, Gtin, isGtin, Ncm, StateRegistration } from '#domain/fiscal-codes.ts'
+import { Cest, Gtin, isGtin, Ncm, StateRegistration } from '#domain/fiscal-values.ts'
 
 const digits = (length: number) =>
   fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: length, maxLength: length })

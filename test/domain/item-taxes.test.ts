@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import * as z from 'zod'
-import { fiscalCodesOf, itemTaxProblem, itemTaxShape } from '#domain/item-taxes.ts'
+import { fiscalCodesOf, itemTaxProblem, itemTaxShape } from '#domain/fiscal-values.ts'
 
 const schema = z.strictObject(itemTaxShape)
 

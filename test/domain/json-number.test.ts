@@ -1,9 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { z } from 'zod'
-import { JsonMoney, JsonQuantity } from '#domain/json-number.ts'
 import { fromCents } from '#domain/money.ts'
-import { fromThousandths } from '#domain/quantity.ts'
+import { fromThousandths, JsonMoney, JsonQuantity } from '#domain/quantity.ts'
 
 const read = (schema: z.ZodType, text: string): unknown => {
   const result = schema.safeParse(JSON.parse(text))

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { MetadataInput, mergedMetadata } from '#domain/metadata.ts'
+import { MetadataInput, mergedMetadata } from '#domain/record-values.ts'
 
 const problemsOf = (given: unknown) =>
   MetadataInput.safeParse(given).error?.issues.map(({ path, message }) => [path.join('.'), message])

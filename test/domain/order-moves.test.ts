@@ -9,7 +9,7 @@ import {
   orderStatusOf,
   type PaymentState,
   readStatus,
-} from '#domain/orders.ts'
+} from '#domain/order-states.ts'
 
 const payment = (provider_payment_id: string | null, status: OrderStatus) => ({ provider_payment_id, status })
 

@@ -7,7 +7,7 @@ import {
   type PaymentLinks,
   paymentUrlOf,
   tokenOf,
-} from '#domain/payment-link.ts'
+} from '#domain/order-states.ts'
 
 const secret = Buffer.alloc(32, 1)
 const order = { id: 57, store_alias: 'minha-loja', provider_reference: 'order-57-a', payments: [], cancelled_at: null }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { normalizePercentage, Percentage, percentHundredths } from '#domain/percentage.ts'
+import { normalizePercentage, Percentage, percentHundredths } from '#domain/money.ts'
 
 describe('percentage', () => {
   it('accepts 0 to 100 with up to two decimals', () => {

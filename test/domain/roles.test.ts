@@ -1,6 +1,16 @@
 import { expect } from 'chai'
-import { may, mayUpTo, PERMISSIONS, permissionsOf, ROLE_PRESETS, SEEING_PERMISSIONS } from '#domain/permissions.ts'
-import { ROLE_TRAITS, ROLES, seesPersons, TILL_ROLES } from '#domain/roles.ts'
+import {
+  may,
+  mayUpTo,
+  PERMISSIONS,
+  permissionsOf,
+  ROLE_PRESETS,
+  ROLE_TRAITS,
+  ROLES,
+  SEEING_PERMISSIONS,
+  seesPersons,
+  TILL_ROLES,
+} from '#domain/rights.ts'
 
 describe('roles', () => {
   it('allow tills to owners, managers and clerks, and not to read-only roles [PANEL-202]', () => {

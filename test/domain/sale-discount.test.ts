@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { amountOfPart, type LinePart, shareDiscount, sumSale, totalOfLine } from '#domain/sale-discount.ts'
+import { amountOfPart, type LinePart, shareDiscount, sumSale, totalOfLine } from '#domain/payment-rules.ts'
 import { explore } from '../support/random.ts'
 
 describe('discount of a whole sale', () => {

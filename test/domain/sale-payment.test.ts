@@ -5,7 +5,7 @@ import {
   paymentDetailsOf,
   paymentDetailsShape,
   uploadedDetailsShape,
-} from '#domain/sale-payment.ts'
+} from '#domain/payment-rules.ts'
 
 const schema = z.strictObject(paymentDetailsShape)
 

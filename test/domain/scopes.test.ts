@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { inOrder, parseScopes, SCOPES } from '#domain/scopes.ts'
+import { inOrder, parseScopes, SCOPES } from '#domain/rights.ts'
 
 describe('scopes', () => {
   it('are fourteen [KEY-8]', () => {

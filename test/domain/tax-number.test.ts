@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { cnpj, cpf } from 'cpf-cnpj-validator'
 import fc from 'fast-check'
-import { Cnpj, isCnpj, isCpf } from '#domain/tax-number.ts'
+import { Cnpj, isCnpj, isCpf } from '#domain/person-values.ts'
 
 const base = (characters: string, length: number) =>
   fc.string({ unit: fc.constantFrom(...characters), minLength: length, maxLength: length })

@@ -7,7 +7,7 @@ import { CalendarDate, Instant } from '#domain/instant.ts'
 import { Money } from '#domain/money.ts'
 import { Quantity } from '#domain/quantity.ts'
 import { boundedText, Email, ExternalId, limitedText, nameText, Phone } from '#domain/text.ts'
-import { SYNC_OPERATIONS } from '#till-sync/operations.ts'
+import { SYNC_OPERATIONS } from '#till-sync/till-operations.ts'
 import { patternFaultsOf } from '../../tools/patterns.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: schemas of all kinds

@@ -1,13 +1,11 @@
 import { expect } from 'chai'
 import * as z from 'zod'
 import { Instant } from '#domain/instant.ts'
-import { Money } from '#domain/money.ts'
-import { Percentage } from '#domain/percentage.ts'
+import { Money, Percentage } from '#domain/money.ts'
+import { Cnpj } from '#domain/person-values.ts'
 import { Quantity, SignedQuantity } from '#domain/quantity.ts'
-import { invalid, refuse } from '#domain/refusal.ts'
-import { Cnpj } from '#domain/tax-number.ts'
+import { describeIssues, invalid, refuse } from '#domain/refusals.ts'
 import { boundedText, Email, ExternalId, Id, Phone } from '#domain/text.ts'
-import { describeIssues } from '#domain/validation.ts'
 
 function problems(schema: z.ZodType, json: string) {
   const result = schema.safeParse(JSON.parse(json))

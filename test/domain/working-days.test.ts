@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { acquiredOf } from '#domain/acquirer-terms.ts'
+import { easterOf, holidayOn, workingDayFrom } from '#domain/instant.ts'
 import { toCents } from '#domain/money.ts'
-import { easterOf, holidayOn, workingDayFrom } from '#domain/working-days.ts'
+import { acquiredOf } from '#domain/payment-rules.ts'
 
 describe('working days of acquirers', () => {
   const EASTER = [

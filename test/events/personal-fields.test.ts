@@ -1,10 +1,9 @@
 import { expect } from 'chai'
 import * as z from 'zod'
-import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
-import { PERSON_KINDS } from '#domain/personal-data.ts'
-import { EVENT_TYPES } from '#events/catalogue.ts'
-import { kindsOf } from '#events/define.ts'
-import { personalFieldsOf } from '#events/personal-fields.ts'
+import { ITEM_TAX_FIELDS } from '#domain/fiscal-values.ts'
+import { PERSON_KINDS } from '#domain/person-values.ts'
+import { EVENT_TYPES, personalFieldsOf } from '#events/catalogue.ts'
+import { kindsOf } from '#events/event-definitions.ts'
 
 interface Schema {
   readonly type?: string | readonly string[]

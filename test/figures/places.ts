@@ -1,7 +1,7 @@
 import { dateInZone } from '#domain/instant.ts'
 import { fromCents, percentOf, percentOfCents, toCents } from '#domain/money.ts'
+import { amountOfPart, type LinePart, shareDiscount } from '#domain/payment-rules.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
-import { amountOfPart, type LinePart, shareDiscount } from '#domain/sale-discount.ts'
 import type { Json } from '../support/api.ts'
 import { textIn } from '../support/panel.ts'
 import { figuresIn, fileRows, numberOf } from './parse.ts'

@@ -1,4 +1,4 @@
-import { createStore } from '#commands/stores.ts'
+import { createStore } from '#commands/store-commands.ts'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import { fromCents, lineTotal, toCents } from '#domain/money.ts'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'

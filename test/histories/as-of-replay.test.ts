@@ -1,17 +1,14 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { registerCompany } from '#commands/companies.ts'
-import { createPaymentType } from '#commands/payment-types.ts'
+import { registerCompany } from '#commands/company-commands.ts'
+import { createPaymentType } from '#commands/payment-type-commands.ts'
 import type { Calendar } from '#domain/instant.ts'
-import type { RecordKind } from '#domain/record-kinds.ts'
-import { withCompanyAsOf } from '#integrity/audit/as-of.ts'
-import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
-import type { Origin } from '#ledger/envelope.ts'
+import type { RecordKind } from '#domain/record-values.ts'
+import { withCompanyAsOf } from '#integrity/as-of.ts'
+import { type Invocation, invoke, isRefusal, type Origin } from '#ledger/command.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { writeRequest } from '#ledger/write/writer.ts'
-import { type EncodedText, toText } from '#lib/bytes.ts'
-import { getItem, getItemByExternalId, listItems, searchItems } from '#queries/catalog/items.ts'
-import { getRow, listActors } from '#queries/events.ts'
+import { type EncodedText, toText } from '#lib/memory.ts'
 import {
   getAccount,
   listAccounts,
@@ -19,21 +16,23 @@ import {
   receivableListing,
   searchAccounts,
   sumAccounts,
-} from '#queries/finance/accounts.ts'
-import { summarize } from '#queries/finance/summary.ts'
-import { listOrders } from '#queries/orders.ts'
+} from '#queries/account-queries.ts'
+import { listUsers } from '#queries/company-queries.ts'
+import { getRow, listActors } from '#queries/event-queries.ts'
+import { summarize } from '#queries/finance-summary.ts'
+import { getItem, getItemByExternalId, listItems, searchItems } from '#queries/item-queries.ts'
+import { listUploads } from '#queries/offline-sale-queries.ts'
+import { listOrders } from '#queries/order-queries.ts'
 import {
   customerListing,
   getCustomer,
   listDeletedCustomers,
   listPersonsByName,
   supplierListing,
-} from '#queries/people.ts'
+} from '#queries/person-queries.ts'
 import { fullReader, Reader, WHOLE } from '#queries/reader.ts'
-import { listUploads } from '#queries/sales/offline-sales.ts'
-import { getSale, getSaleTraces, listLatestSales, listSales } from '#queries/sales/sales.ts'
-import { listStores } from '#queries/stores.ts'
-import { listUsers } from '#queries/users.ts'
+import { getSale, getSaleTraces, listLatestSales, listSales } from '#queries/sale-queries.ts'
+import { listStores } from '#queries/store-queries.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 import { masterKeys } from '../support/master-key.ts'

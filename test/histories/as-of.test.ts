@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
+import type { ReadAnswer } from '#api/api-route.ts'
 import { answerAsOf } from '#api/read-as-of.ts'
-import type { ReadAnswer } from '#api/route.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { writeRequest } from '#ledger/write/writer.ts'
 import { bodyOf, usePast } from '../integrity/audit/past.ts'

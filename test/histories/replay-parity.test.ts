@@ -2,12 +2,20 @@ import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { v7 as uuidv7 } from 'uuid'
-import { registerCompany } from '#commands/companies.ts'
-import { createPaymentType } from '#commands/payment-types.ts'
+import { registerCompany } from '#commands/company-commands.ts'
+import { createPaymentType } from '#commands/payment-type-commands.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
-import { kindsOf } from '#events/define.ts'
-import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
-import { type Envelope, GENESIS_HASH, hashOf, type Origin, streamOf } from '#ledger/envelope.ts'
+import { kindsOf } from '#events/event-definitions.ts'
+import {
+  type Envelope,
+  GENESIS_HASH,
+  hashOf,
+  type Invocation,
+  invoke,
+  isRefusal,
+  type Origin,
+  streamOf,
+} from '#ledger/command.ts'
 import type { Request } from '#ledger/write/unit-of-work.ts'
 import { writeRequest } from '#ledger/write/writer.ts'
 import { type Core, openCore } from '#service/core.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { PANEL } from '#panel/link.ts'
+import { PANEL } from '#panel/page-context.ts'
 import type { Reply } from '../support/api.ts'
 
 /** Internal details that responses must not contain: stack traces, paths, module names, SQL, errors of libraries. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { PageRoute, PanelRoute } from '#panel/route.ts'
+import type { PageRoute, PanelRoute } from '#panel/panel-route.ts'
 import { PANEL_ROUTES } from '#panel/routes.ts'
 import { addressOf } from '../browser/samples/all.ts'
 import { usePanel } from '../support/browser.ts'

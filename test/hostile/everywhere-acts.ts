@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { ROLES, type Role } from '#domain/roles.ts'
+import { ROLES, type Role } from '#domain/rights.ts'
 import { isStream, operations } from '../support/contract.ts'
 import { fitting, type Schema } from './schema.ts'
 

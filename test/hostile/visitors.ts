@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { PanelRoute } from '#panel/route.ts'
+import type { PanelRoute } from '#panel/panel-route.ts'
 import type { Reply } from '../support/api.ts'
 import type { TestPanel } from '../support/browser.ts'
 import { openedRows } from '../support/master-key.ts'

@@ -3,8 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import express from 'express'
-import { type Compress, createCompress } from '#http/compression.ts'
-import { createFixedAnswer } from '#http/representation.ts'
+import { type Compress, createCompress, createFixedAnswer } from '#http/answers.ts'
 
 const TEXT = 'O mesmo de sempre. '.repeat(1_000)
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { readMultipart } from '#http/multipart.ts'
+import { readMultipart } from '#http/bodies.ts'
 
 const TYPE = 'multipart/form-data; boundary=cut'
 const part = (head: string, content: string) => `--cut\r\n${head}\r\n\r\n${content}\r\n`

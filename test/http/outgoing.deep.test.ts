@@ -3,7 +3,7 @@ import { get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import express, { type Express } from 'express'
-import { createOutgoing, type StreamWrite } from '#http/outgoing.ts'
+import { createOutgoing, type StreamWrite } from '#http/answers.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { until } from '../support/wait.ts'
 

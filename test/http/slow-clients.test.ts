@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { expect } from 'chai'
-import { watchPace, watchReaders } from '#http/slow-clients.ts'
+import { watchPace, watchReaders } from '#http/server.ts'
 import { until } from '../support/wait.ts'
 
 describe('minimum pace of a body', () => {

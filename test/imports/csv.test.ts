@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { type CsvLimits, createCsvReader } from '#imports/csv.ts'
-import { csvRow } from '#lib/spreadsheet-text.ts'
+import { type CsvLimits, createCsvReader } from '#imports/sheet.ts'
+import { csvRow } from '#lib/escaping.ts'
 import { explore, TITLE } from '../support/random.ts'
 
 const LIMITS: CsvLimits = { columns: 5, cellLength: 20, rowLength: 60 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createAnswer } from '#ledger/write/answer.ts'
+import { createAnswer } from '#ledger/write/idempotency.ts'
 import { type AdmissionCheck, writeRequest } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { answeringWriter } from '../support/answering-writer.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type AnswerOutcome, answerStatusOf, createAnswer, recordedOutcomeOf } from '#ledger/write/answer.ts'
+import { type AnswerOutcome, answerStatusOf, createAnswer, recordedOutcomeOf } from '#ledger/write/idempotency.ts'
 
 describe('an answer', () => {
   it('parses its record from the text that is stored', () => {

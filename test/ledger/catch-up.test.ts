@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import type { Envelope } from '#ledger/envelope.ts'
-import type { Answer } from '#ledger/write/answer.ts'
+import type { Envelope } from '#ledger/command.ts'
+import type { Answer } from '#ledger/write/idempotency.ts'
 import { writeRequest } from '#ledger/write/writer.ts'
 import { useDatabase } from '../support/database.ts'
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createCircuitBreaker, withTimeout } from '#ledger/stores/circuit-breaker.ts'
+import { createCircuitBreaker, withTimeout } from '#ledger/stores/eventstoredb.ts'
 import { Unavailable } from '#lib/errors.ts'
 
 const MINUTE_MS = 60_000

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { streamOf } from '#ledger/envelope.ts'
-import { CopyDiffers, copyLedgers } from '#ledger/stores/copy.ts'
+import { streamOf } from '#ledger/command.ts'
+import { CopyDiffers, copyLedgers } from '#ledger/stores/copy-ledgers.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'

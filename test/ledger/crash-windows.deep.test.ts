@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { isRefusal } from '#ledger/command.ts'
-import type { Answer } from '#ledger/write/answer.ts'
+import type { Answer } from '#ledger/write/idempotency.ts'
 import { type Writer, writeRequest } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { useDatabase } from '../support/database.ts'

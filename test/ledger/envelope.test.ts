@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import canonicalizeModule from 'canonicalize'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { canonicalJson, companyIdOfStream, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
+import { canonicalJson, companyIdOfStream, GENESIS_HASH, hashOf, streamOf } from '#ledger/command.ts'
 import { anyCharacter } from '../support/random.ts'
 import { ordinary, sealedAfter } from './sealed-events.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { companyIdOfStream, type Envelope, hashOf, streamOf } from '#ledger/envelope.ts'
+import { companyIdOfStream, type Envelope, hashOf, streamOf } from '#ledger/command.ts'
 import { type Append, type EventStore, WrongExpectedRevision } from '#ledger/port.ts'
 import { ordinary, type Sketch, sealedAfter } from './sealed-events.ts'
 

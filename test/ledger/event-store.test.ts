@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { type Append, WrongExpectedRevision } from '#ledger/port.ts'
-import { createPostgresStore } from '#ledger/stores/postgres.ts'
+import { createPostgresStore } from '#ledger/stores/postgres-store.ts'
 import { createPool, withPool } from '#postgres/pool.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { useDatabase } from '../support/database.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import * as z from 'zod'
-import { eventType, money, newVersion, text, upcasterOf } from '#events/define.ts'
+import { eventType, money, newVersion, text, upcasterOf } from '#events/event-definitions.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 import { describeEventVersions } from './event-versions.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type Envelope, STREAM_PREFIX, streamOf } from '#ledger/envelope.ts'
+import { type Envelope, STREAM_PREFIX, streamOf } from '#ledger/command.ts'
 import { type Note, type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { Unavailable } from '#lib/errors.ts'

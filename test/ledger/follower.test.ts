@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { v7 } from 'uuid'
-import type { Envelope } from '#ledger/envelope.ts'
-import { readSubscriptionCheckpoint } from '#ledger/follow/checkpoint-tracker.ts'
+import type { Envelope } from '#ledger/command.ts'
 import {
   type CatchUpSubscription,
   type CatchUpSubscriptionOptions,
   catchUpAll,
+  readSubscriptionCheckpoint,
   startCatchUpSubscription,
 } from '#ledger/follow/follower.ts'
 import type { Committed } from '#ledger/write/attempt.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { registerCompany } from '#commands/companies.ts'
-import { createUser, deactivateUser, updateUser } from '#commands/users.ts'
+import { registerCompany } from '#commands/company-commands.ts'
+import { createUser, deactivateUser, updateUser } from '#commands/user-commands.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { runAs, runAsSystem } from '#ledger/write/run.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { companyIdOfStream, streamOf } from '#ledger/envelope.ts'
+import { companyIdOfStream, streamOf } from '#ledger/command.ts'
 import type { Note, OutsideStore } from '#ledger/port.ts'
 import { appendOf, collect } from './event-store-contract.ts'
 import { ordinary, sealedAfter } from './sealed-events.ts'

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { createQueue, type Queue } from '#ledger/write/queue.ts'
+import { createQueue, type Queue } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { allowNoStrayRejections } from './stray-rejections.ts'
 

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { EventStore } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
-import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
+import { NEXT_SCHEMA } from '#ledger/rebuild/build.ts'
 import { writeRequest } from '#ledger/write/writer.ts'
 import { createPool } from '#postgres/pool.ts'
 import { addition, counterModel } from './counters.ts'

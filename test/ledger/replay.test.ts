@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { type Envelope, GENESIS_HASH } from '#ledger/envelope.ts'
+import { type Envelope, GENESIS_HASH } from '#ledger/command.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { replay } from '#ledger/rebuild/replay.ts'
 import { createPool } from '#postgres/pool.ts'

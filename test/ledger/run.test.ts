@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createCustomer, deleteCustomer } from '#commands/people/customers.ts'
+import { createCustomer, deleteCustomer } from '#commands/person-commands.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { runAs, runAsSystem } from '#ledger/write/run.ts'
 import type { CustomerObject } from '#projections/people.ts'

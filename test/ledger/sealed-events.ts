@@ -1,5 +1,5 @@
 import { v7 } from 'uuid'
-import { type Envelope, GENESIS_HASH, hashOf, type NewEvent } from '#ledger/envelope.ts'
+import { type Envelope, GENESIS_HASH, hashOf, type NewEvent } from '#ledger/command.ts'
 
 /** Fields relevant to a test; the rest has defaults. */
 export type Sketch = Partial<Omit<NewEvent, 'version'> & Pick<Envelope, 'actor' | 'request_id' | 'idempotency' | 'id'>>

@@ -2,12 +2,18 @@ import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { v7 } from 'uuid'
-import { openValue, type PersonSecret, plainId, sealedKeyId } from '#crypto/sealed-value.ts'
-import type { PersonPart } from '#domain/personal-data.ts'
-import { type Envelope, hashOf, type NewEvent } from '#ledger/envelope.ts'
-import type { PersonKeys } from '#ledger/person-keys.ts'
-import { CannotOpen, openData, type PersonalField, sealData, sealedWith } from '#ledger/personal-fields.ts'
+import { openValue, type PersonSecret, plainId, sealedKeyId } from '#crypto/vault.ts'
+import type { PersonPart } from '#domain/person-values.ts'
+import { type Envelope, hashOf, type NewEvent } from '#ledger/command.ts'
 import { readNewest } from '#ledger/reading.ts'
+import {
+  CannotOpen,
+  openData,
+  type PersonalField,
+  type PersonKeys,
+  sealData,
+  sealedWith,
+} from '#ledger/sealed-fields.ts'
 import { readModel } from '#projections/index.ts'
 import { EVERY_EVENT } from '../support/every-event.ts'
 import { expectSealed, personalValues } from '../support/opened.ts'

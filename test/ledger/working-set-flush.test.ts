@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { createWorkingSet } from '#ledger/working-set.ts'
-import { binaryArray } from '#postgres/binary-array.ts'
+import { binaryArray } from '#postgres/row-bytes.ts'
 import type { BulkTransaction, Transaction } from '#postgres/transaction.ts'
 import { explore } from '../support/random.ts'
 import {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { isRefusal } from '#ledger/command.ts'
-import type { Answer } from '#ledger/write/answer.ts'
+import type { Answer } from '#ledger/write/idempotency.ts'
 import { type Writer, writeRequest } from '#ledger/write/writer.ts'
 import { useDatabase } from '../support/database.ts'
 import { purgeTables } from '../support/purge.ts'

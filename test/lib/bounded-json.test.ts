@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { JsonLimitExceeded, type JsonLimits, parseBoundedJson } from '#lib/bounded-json.ts'
-import { hasRepeatedMember } from '#lib/json-members.ts'
+import { hasRepeatedMember, JsonLimitExceeded, type JsonLimits, parseBoundedJson } from '#lib/json.ts'
 import { explore, TITLE } from '../support/random.ts'
 
 const WIDE: JsonLimits = { levels: 64, members: 10_000, elements: 1_000_000, values: 1_000_000, textBytes: 1_000_000 }

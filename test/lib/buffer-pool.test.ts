@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createBufferPool } from '#lib/buffer-pool.ts'
+import { createBufferPool } from '#lib/memory.ts'
 
 const MIB = 1_048_576
 

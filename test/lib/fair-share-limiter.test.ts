@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createFairShareLimiter } from '#lib/fair-share-limiter.ts'
+import { createFairShareLimiter } from '#lib/fair-sharing.ts'
 
 /** Total granted to a key that takes all it can. */
 function fill(room: ReturnType<typeof createFairShareLimiter>, key: string): number {

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { newId } from '#lib/ids.ts'
-import { randomBytesOf } from '#lib/random.ts'
+import { newId, randomBytesOf } from '#lib/ids.ts'
 
 describe('ids and their random bytes', () => {
   it('are UUIDs of version 7, strictly increasing, also within a millisecond', () => {

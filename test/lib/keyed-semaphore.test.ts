@@ -2,7 +2,7 @@ import { setImmediate as settled } from 'node:timers/promises'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { Unavailable } from '#lib/errors.ts'
-import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
+import { createKeyedSemaphore } from '#lib/fair-sharing.ts'
 
 type Leave = (() => void) | null
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
-import { inSource } from '#lib/source-frames.ts'
+import { inSource } from '#lib/errors.ts'
 
 describe('stack frames', () => {
   const folder = mkdtempSync(join(tmpdir(), 'frames '))

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
-import { createTimeSlicer } from '#lib/time-slicing.ts'
+import { createTimeSlicer } from '#lib/fair-sharing.ts'
 
 /** Computes without a pause. */
 function work(ms: number): void {

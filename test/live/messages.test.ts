@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { decodePositions, EVERY_COMPANY, encodePositions, type LedgerPosition } from '#live/notifier.ts'
+import { decodePositions, EVERY_COMPANY, encodePositions, type LedgerPosition } from '#http/live-updates.ts'
 
 const positions = (count: number, base = 1): LedgerPosition[] =>
   Array.from({ length: count }, (_, n) => ({ companyId: base + n, revision: base + 2 * n }))

@@ -1,9 +1,14 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { createCustomer } from '#commands/people/customers.ts'
-import { createFairShareLimiter, type FairShareLimiter } from '#lib/fair-share-limiter.ts'
-import { createLiveNotifier, EVERY_COMPANY, LIVE_CHANNEL } from '#live/notifier.ts'
-import { createLiveUpdates, type LiveUpdates } from '#live/updates.ts'
+import { createCustomer } from '#commands/person-commands.ts'
+import {
+  createLiveNotifier,
+  createLiveUpdates,
+  EVERY_COMPANY,
+  LIVE_CHANNEL,
+  type LiveUpdates,
+} from '#http/live-updates.ts'
+import { createFairShareLimiter, type FairShareLimiter } from '#lib/fair-sharing.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'

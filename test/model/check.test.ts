@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Envelope } from '#ledger/envelope.ts'
+import type { Envelope } from '#ledger/command.ts'
 import type { Call } from './calls.ts'
 import { checkOrder } from './check.ts'
 import type { Observation } from './play.ts'

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Envelope } from '#ledger/envelope.ts'
+import type { Envelope } from '#ledger/command.ts'
 import { make } from './model.ts'
 import type { Observation, Played } from './play.ts'
 import { EMPTY, type Outcome, type State, type Turn } from './state.ts'

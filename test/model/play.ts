@@ -1,4 +1,4 @@
-import { createUser } from '#commands/users.ts'
+import { createUser } from '#commands/user-commands.ts'
 import type { Core } from '#service/core.ts'
 import { type Reply, send, type TestApi, type TestCompany } from '../support/api.ts'
 import { type Call, type Case, type Kind, resolved, type Step } from './calls.ts'

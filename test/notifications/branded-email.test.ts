@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { toShopBrand } from '#notifications/branded-email.ts'
-import { invitationEmail } from '#notifications/email-templates.ts'
+import { invitationEmail, toShopBrand } from '#notifications/email.ts'
 
 const PUBLIC_URL = 'https://tillbook.example'
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
-import { createCustomer } from '#commands/people/customers.ts'
+import { createCustomer } from '#commands/person-commands.ts'
 import { createFleet, type Fleet, times } from '../service/fleet.ts'
 import { type Json, type Reply, send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'

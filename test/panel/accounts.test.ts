@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { addDays, dateInZone } from '#domain/instant.ts'
-import type { Json } from '../support/api.ts'
-import { FOREIGN_IDS } from '../support/api.ts'
+import { FOREIGN_IDS, type Json } from '../support/api.ts'
 import { openCounter, upload } from '../support/offline-sales.ts'
 import { HOSTILE, hiddenFields, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 import { openTill } from '../support/till.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { formatDay } from '#domain/brazilian-format.ts'
 import { addDays, dateInZone } from '#domain/instant.ts'
+import { formatDay } from '#domain/person-values.ts'
 import { openCounter, upload } from '../support/offline-sales.ts'
 import { textIn, usePanelUser } from '../support/panel.ts'
 import { openTill } from '../support/till.ts'

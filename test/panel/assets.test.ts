@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { asset } from '#panel/assets.ts'
+import { asset } from '#panel/panel-assets.ts'
 import { send } from '../support/api.ts'
 import { useApi } from '../support/use-api.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { renderToString } from 'preact-render-to-string'
-import type { AttestationStatus } from '#integrity/attestors/attestation-status.ts'
-import { Attestors } from '#panel/pages/audit/attestors.tsx'
+import type { AttestationStatus } from '#integrity/attestations.ts'
+import { Attestors } from '#panel/pages/audit-pages.tsx'
 
 const confirmed: AttestationStatus = {
   source: 'witness.example/w1',

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { checkTables } from '#integrity/audit/table-checks.ts'
+import { checkTables } from '#integrity/table-checks.ts'
 import { panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 import { tamperBy } from '../support/tamper.ts'
 

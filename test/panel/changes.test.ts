@@ -1,11 +1,16 @@
 import { expect } from 'chai'
 import * as z from 'zod'
 import { EVENT_TYPES, event } from '#events/catalogue.ts'
-import { changesOfEach, describeChanges, describeEventData, fieldsChangedBy, splitTechnical } from '#panel/changes.ts'
-import { EVENTS } from '#panel/words/events.ts'
-import { FIELD_NAMES } from '#panel/words/fields.ts'
-import { sentenceOf } from '#panel/words/sentences.ts'
-import { VALUE_NAMES } from '#panel/words/values.ts'
+import {
+  changesOfEach,
+  describeChanges,
+  describeEventData,
+  fieldsChangedBy,
+  splitTechnical,
+} from '#panel/record-history.tsx'
+import { EVENTS } from '#panel/words/event-words.ts'
+import { FIELD_NAMES } from '#panel/words/field-words.ts'
+import { sentenceOf, VALUE_NAMES } from '#panel/words/record-words.ts'
 import { EVERY_EVENT } from '../support/every-event.ts'
 
 interface Schema {

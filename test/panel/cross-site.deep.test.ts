@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { PanelRoute } from '#panel/route.ts'
+import type { PanelRoute } from '#panel/panel-route.ts'
 import { PANEL_ROUTES } from '#panel/routes.ts'
 import type { TestCompany } from '../support/api.ts'
 import { type PanelUser, panelUser, textIn } from '../support/panel.ts'

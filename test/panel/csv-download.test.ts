@@ -2,8 +2,8 @@ import { EventEmitter, once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { expect } from 'chai'
 import type { Request, Response } from 'express'
-import { cellText, sendFile } from '#panel/csv-download.ts'
-import type { PageContext, TableRoute } from '#panel/route.ts'
+import { cellText, sendFile } from '#panel/csv-files.ts'
+import type { PageContext, TableRoute } from '#panel/panel-route.ts'
 
 const NEVER = new AbortController().signal
 

@@ -1,7 +1,14 @@
 import { expect } from 'chai'
-
-import { BEFORE, beforeOf, changedFields, type Fields, type FormBody, filledFrom, inputOf } from '#panel/forms/form.ts'
-import { amountInput, choicesInput, lineInput, paragraphInput, yesOrNoInput } from '#panel/forms/kinds.ts'
+import { amountInput, choicesInput, lineInput, paragraphInput, yesOrNoInput } from '#panel/forms/input-kinds.ts'
+import {
+  BEFORE,
+  beforeOf,
+  changedFields,
+  type Fields,
+  type FormBody,
+  filledFrom,
+  inputOf,
+} from '#panel/forms/panel-form.ts'
 
 const FIELDS: Fields = {
   name: { label: 'Nome', kind: lineInput },

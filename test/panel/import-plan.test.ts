@@ -1,10 +1,9 @@
 import { expect } from 'chai'
-import { lineInput } from '#panel/forms/kinds.ts'
-import { createHeadWords, guessMapping, type ImportMapping } from '#panel/import/heads.ts'
-import { IMPORTED, type ImportableKind } from '#panel/import/kinds.ts'
-import { type ColumnMapping, createPlanner } from '#panel/import/plan.ts'
-import { type KeyField, readLine } from '#panel/import/read-line.ts'
-import { createRecordIndex } from '#panel/import/record-index.ts'
+import { lineInput } from '#panel/forms/input-kinds.ts'
+import { createHeadWords, guessMapping, type ImportMapping } from '#panel/import/file-heads.ts'
+import { IMPORTED, type ImportableKind } from '#panel/import/import-kinds.ts'
+import { type KeyField, readLine } from '#panel/import/import-lines.ts'
+import { type ColumnMapping, createPlanner, createRecordIndex } from '#panel/import/import-plan.ts'
 import type { MatchingRecord } from '#queries/import-matches.ts'
 
 const items = IMPORTED.find(({ kind }) => kind === 'items') as ImportableKind

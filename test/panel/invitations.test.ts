@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { updateCompany } from '#commands/companies.ts'
-import { changePassword, deactivateUser } from '#commands/users.ts'
+import { updateCompany } from '#commands/company-commands.ts'
+import { changePassword, deactivateUser } from '#commands/user-commands.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { type Mailbox, openMailbox } from '../support/mailbox.ts'
 import { browser, type PanelUser, panelUser, problemsIn, textIn } from '../support/panel.ts'

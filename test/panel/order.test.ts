@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createItem } from '#commands/catalog/items.ts'
+import { createItem } from '#commands/item-commands.ts'
 import { type ProviderPayment, ProviderRefused, ProviderUnavailable } from '#payments/provider-port.ts'
 import { card, useCashier } from '../api/pay-order/cashier.ts'
 import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn } from '../support/panel.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { parseSearchText } from '#queries/search.ts'
+import { parseSearchText } from '#queries/search-queries.ts'
 import { fiscalDocument } from '../support/facts.ts'
 import { type Counter, openCounter } from '../support/offline-sales.ts'
 import { panelUser, textIn, usePanelUser } from '../support/panel.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { Secret, TOTP } from 'otpauth'
-import { createUser } from '#commands/users.ts'
+import { createUser } from '#commands/user-commands.ts'
 import { PUBLIC_URL, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
 import { useDatabase } from '../support/database.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { adjustRole } from '#commands/roles.ts'
+import { adjustRole } from '#commands/user-commands.ts'
 import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 const PATH = '/painel/catalogo'

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { createStore } from '#commands/stores.ts'
-import { countAlarms } from '#queries/orders.ts'
+import { createStore } from '#commands/store-commands.ts'
+import { countAlarms } from '#queries/order-queries.ts'
 import { fullReader } from '#queries/reader.ts'
-import { listStores } from '#queries/stores.ts'
+import { listStores } from '#queries/store-queries.ts'
 import { alarmedOrder, paymentTold, placedOrder } from '../support/orders.ts'
 import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 

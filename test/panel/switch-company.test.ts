@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { changePassword, createUser } from '#commands/users.ts'
+import { changePassword, createUser } from '#commands/user-commands.ts'
 import type { TestCompany } from '../support/api.ts'
 import { browser, hiddenFields, type PanelUser, panelUser } from '../support/panel.ts'
 import { cheapHash } from '../support/passwords.ts'

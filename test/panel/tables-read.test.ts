@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import pg from 'pg'
-import type { Role } from '#domain/roles.ts'
+import type { Role } from '#domain/rights.ts'
 import { PANEL_ROUTES } from '#panel/routes.ts'
 import type { SentStatement } from '#queries/reader.ts'
 import { ruleOf } from '#queries/tables.ts'

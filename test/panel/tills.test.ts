@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { addDays, dateInZone } from '#domain/instant.ts'
+import { countRefusedSales } from '#queries/offline-sale-queries.ts'
 import { fullReader } from '#queries/reader.ts'
-import { countRefusedSales } from '#queries/sales/offline-sales.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
 import { HOSTILE, hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 import { openTill, type TestTill } from '../support/till.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { disableStore } from '#commands/stores.ts'
+import { disableStore } from '#commands/store-commands.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { send } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
+import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/payment-notifications.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { send } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { disableStore } from '#commands/stores.ts'
+import { disableStore } from '#commands/store-commands.ts'
 import type { ProviderPayment } from '#payments/provider-port.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { FOREIGN_IDS, type Reply, send } from '../support/api.ts'

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
-import { startPayment } from '#commands/orders/payment-attempts.ts'
-import { placeOrder } from '#commands/orders/place-order.ts'
-import { createStore } from '#commands/stores.ts'
+import { startPayment } from '#commands/order-attempts.ts'
+import { placeOrder } from '#commands/order-commands.ts'
+import { createStore } from '#commands/store-commands.ts'
 import type { PaymentProvider, ProviderPayment } from '#payments/provider-port.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import {

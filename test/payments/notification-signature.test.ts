@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { expect } from 'chai'
-import { isSigned } from '#payments/notification-signature.ts'
+import { isSigned } from '#payments/notification-log.ts'
 
 const SECRET = 'a secret of the store'
 const TS = '1742505638683'

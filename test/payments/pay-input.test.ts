@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { describeIssues } from '#domain/validation.ts'
-import { PayInput, payerOf } from '#payments/pay-input.ts'
+import { describeIssues } from '#domain/refusals.ts'
+import { PayInput, payerOf } from '#payments/pay-order.ts'
 
 const problemsOf = (input: object) => {
   const result = PayInput.safeParse(input)

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import type { Pool, PoolClient } from 'pg'
-import { tryAdvisoryLock, withAdvisoryLock } from '#postgres/advisory-lock.ts'
 import { createPool } from '#postgres/pool.ts'
+import { tryAdvisoryLock, withAdvisoryLock } from '#postgres/transaction.ts'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { readConfig } from '#config/config.ts'
-import { leadsToPrimary, parseHosts } from '#postgres/hosts.ts'
-import { electServer, type ServerStatus } from '#postgres/primary-election.ts'
+import { leadsToPrimary, parseHosts } from '#postgres/cluster.ts'
+import { electServer, type ServerStatus } from '#postgres/servers.ts'
 
 describe('hosts of a URL', () => {
   it('can be several, separated by commas, by name or address, each with its port or 5432 [OPS-112]', () => {

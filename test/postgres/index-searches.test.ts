@@ -1,10 +1,9 @@
 import { expect } from 'chai'
 import type { Pool, QueryConfig } from 'pg'
-import { purge } from '#background/retention.ts'
-import { createRoundRobin } from '#background/round-robin.ts'
-import { claimSweeps } from '#payments/sweep-claims.ts'
+import { createRoundRobin, purge } from '#lib/background-loops.ts'
+import { claimSweeps } from '#payments/sweep.ts'
 import { createPool } from '#postgres/pool.ts'
-import { RETENTION } from '#service/retention.ts'
+import { RETENTION } from '#service/process-roles.ts'
 import { startApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 

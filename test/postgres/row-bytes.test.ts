@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { expect } from 'chai'
 import pg from 'pg'
-import type { ByteRange } from '#lib/bytes.ts'
+import type { ByteRange } from '#lib/memory.ts'
 import { createPool } from '#postgres/pool.ts'
 import {
   asRowBytes,

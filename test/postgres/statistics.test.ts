@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { analyzeGrown } from '#postgres/statistics.ts'
+import { analyzeGrown } from '#postgres/requirements.ts'
 import { useDatabase } from '../support/database.ts'
 import { administer } from '../support/server.ts'
 import { openShop, type Shop } from '../support/shop.ts'

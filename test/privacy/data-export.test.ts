@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { htmlWriter, jsonWriter } from '#panel/data-export/document.ts'
+import { htmlWriter, jsonWriter } from '#panel/person-file.ts'
 import { type ExportedPerson, type ExportPart, exportPersonData } from '#privacy/data-export.ts'
 import type { Json, TestCompany } from '../support/api.ts'
 import { HOSTILE, panelUser } from '../support/panel.ts'

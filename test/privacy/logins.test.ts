@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { forgetPerson } from '#commands/people/forget-person.ts'
-import { createUser } from '#commands/users.ts'
+import { forgetPerson } from '#commands/forget-person.ts'
+import { createUser } from '#commands/user-commands.ts'
 import { send, type TestCompany } from '../support/api.ts'
 import { cheapHash } from '../support/passwords.ts'
 import { OWN_DATABASE, useApi } from '../support/use-api.ts'

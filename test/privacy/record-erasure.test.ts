@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { type ErasedPerson, textErasureOf } from '#privacy/record-erasure.ts'
-import { erasedSale } from '#privacy/refused-sale-erasure.ts'
+import { type ErasedPerson, erasedSale, textErasureOf } from '#privacy/erase-person.ts'
 
 const PERSON = {
   person_type: 'PF',

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { event } from '#events/catalogue.ts'
-import type { Envelope } from '#ledger/envelope.ts'
+import type { Envelope } from '#ledger/command.ts'
 import { replay } from '#ledger/rebuild/replay.ts'
 import { createPool } from '#postgres/pool.ts'
 import { transactionOn } from '#postgres/transaction.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
+import { ITEM_TAX_FIELDS } from '#domain/fiscal-values.ts'
 import { event } from '#events/catalogue.ts'
 import { catalogItems, itemByBarcode, itemById } from '#projections/catalog.ts'
 import { stockById } from '#projections/stock.ts'

@@ -1,9 +1,8 @@
 import { expect } from 'chai'
-import type { PersonKind, PersonPart } from '#domain/personal-data.ts'
+import type { PersonKind, PersonPart } from '#domain/person-values.ts'
 import { event } from '#events/catalogue.ts'
-import { erasureRef } from '#projections/erasures.ts'
 import { orderById } from '#projections/orders.ts'
-import { customerByExternalId, customerById, customerByName } from '#projections/people.ts'
+import { customerByExternalId, customerById, customerByName, erasureRef } from '#projections/people.ts'
 import { saleById } from '#projections/sales.ts'
 import { userByEmail, userById } from '#projections/users.ts'
 import {

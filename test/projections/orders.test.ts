@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
+import { acknowledgeAlarm } from '#commands/order-commands.ts'
 import { inZone } from '#domain/instant.ts'
 import { event } from '#events/catalogue.ts'
-import type { NewEvent } from '#ledger/envelope.ts'
+import type { NewEvent } from '#ledger/command.ts'
+import { paymentByKey } from '#projections/order-payments.ts'
 import { type OrderObject, orderByExternalId, orderById } from '#projections/orders.ts'
-import { paymentByKey } from '#projections/payment-keys.ts'
 import {
   approved,
   attemptId,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { event } from '#events/catalogue.ts'
-import type { NewEvent } from '#ledger/envelope.ts'
+import type { NewEvent } from '#ledger/command.ts'
 import { saleByExternalId, saleById, sales } from '#projections/sales.ts'
 import { companyRegistered, fiscalDocument, itemCreated, saleCompleted } from '../support/facts.ts'
 import { COMPANY_ID, from, given, lineageOf, minute } from '../support/given.ts'

@@ -1,8 +1,15 @@
 import { expect } from 'chai'
-import { deactivateItem, ReplaceItemInput, replaceItem, updateItem } from '#commands/catalog/items.ts'
+import { deactivateItem, ReplaceItemInput, replaceItem, updateItem } from '#commands/item-commands.ts'
 import { event } from '#events/catalogue.ts'
-import { type CategoryFilters, getCategory, listCategories } from '#queries/catalog/categories.ts'
-import { getItem, type ItemFilters, listDeletedItems, listItems } from '#queries/catalog/items.ts'
+import {
+  type CategoryFilters,
+  getCategory,
+  getItem,
+  type ItemFilters,
+  listCategories,
+  listDeletedItems,
+  listItems,
+} from '#queries/item-queries.ts'
 import { fullReader } from '#queries/reader.ts'
 import { useDatabase } from '../support/database.ts'
 import { categoryCreated, itemCreated } from '../support/facts.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import * as z from 'zod'
-import { decodeCursor, encodeCursor } from '#queries/cursor.ts'
+import { decodeCursor, encodeCursor } from '#queries/record-queries.ts'
 
 const scope = { companyId: 1, resource: 'customers', filters: { name: 'ana', since: undefined } }
 const key = z.tuple([z.string(), z.int()])

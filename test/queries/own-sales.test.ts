@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createStore } from '#commands/stores.ts'
+import { createStore } from '#commands/store-commands.ts'
 import { readModel } from '#projections/index.ts'
 import { OWN_ROLLUPS, OWN_ROWS } from '#queries/own-sales.ts'
 import { presentSource, Reader, WHOLE } from '#queries/reader.ts'

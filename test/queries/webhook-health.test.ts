@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { DURATION_BOUNDS_MS, healthOfSpan } from '#queries/webhook-health.ts'
+import { DURATION_BOUNDS_MS, healthOfSpan } from '#queries/webhook-queries.ts'
 
 const NOTHING = { failures: 0, last_failure: null }
 const failed = (at: string) => ({ at, status: 500, error: 'http_status', delivery_id: '1' })

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
 import { createAddressLimit } from '#access/minute-limit.ts'
-import { createApp } from '#service/app.ts'
+import { createApp } from '#service/interfaces.ts'
 import { bytesOf, exchange } from '../support/wire.ts'
 
 describe('responses before the interfaces are ready', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import pg from 'pg'
-import { errorRecord } from '#service/error-record.ts'
+import { errorRecord } from '#service/service-log.ts'
 
 /** Error as thrown by the driver. */
 function databaseError(message: string, members: object): Error {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { attestationStatuses, noteAttestors } from '#integrity/attestors/attestation-status.ts'
-import type { NamedAttestor } from '#integrity/attestors/attestor.ts'
-import { failingForADay, failureText, tellOperator } from '#service/failing-attestors.ts'
+import { attestationStatuses, noteAttestors } from '#integrity/attestations.ts'
+import type { NamedAttestor } from '#integrity/attestors.ts'
+import { failingForADay, failureText, tellOperator } from '#service/process-roles.ts'
 import { OWN_DATABASE, useApi } from '../support/use-api.ts'
 
 const WITNESS: NamedAttestor = { source: 'w.example/1', kind: 'cosignature', host: 'w.example' }

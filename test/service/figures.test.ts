@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createCustomer } from '#commands/people/customers.ts'
+import { createCustomer } from '#commands/person-commands.ts'
 import { send, startApi, type TestApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import type { Service } from '../support/process.ts'

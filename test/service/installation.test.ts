@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import type { Inconsistency } from '#integrity/proofs/installation-check.ts'
-import { watchInstallation } from '#service/installation.ts'
+import type { Inconsistency } from '#integrity/installation-check.ts'
+import { watchInstallation } from '#service/process.ts'
 
 /** Actions of a process for the result of its first installation check, and of the next one. */
 async function seen(

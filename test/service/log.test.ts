@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { sparing } from '#service/log.ts'
+import { sparing } from '#service/service-log.ts'
 
 describe('log with deduplication', () => {
   let now = 0

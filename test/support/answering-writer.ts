@@ -1,5 +1,5 @@
-import type { Refusal } from '#domain/refusal.ts'
-import type { Answer } from '#ledger/write/answer.ts'
+import type { Refusal } from '#domain/refusals.ts'
+import type { Answer } from '#ledger/write/idempotency.ts'
 import type { Request } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 

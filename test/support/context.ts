@@ -1,8 +1,8 @@
-import { createProgress } from '#cli/progress.ts'
+import { createProgress } from '#cli/terminal.ts'
 import type { Context } from '#cli/verb.ts'
 import { type Config, readConfig } from '#config/config.ts'
+import { readerOfCore } from '#service/command-reader.ts'
 import type { Core } from '#service/core.ts'
-import { readerOfCore } from '#service/reader.ts'
 
 /** Context of CLI verbs on an open core. */
 export const contextOf = (core: Core, config: Config = readConfig({})): Context => ({

@@ -3,7 +3,7 @@ import addFormatsModule from 'ajv-formats'
 import { expect } from 'chai'
 import type { oas31 } from 'zod-openapi'
 import { V1_ROUTES } from '#api/api-v1.ts'
-import { contractOf } from '#api/contract/document.ts'
+import { contractOf } from '#api/contract/contract-document.ts'
 import type { ProblemCode } from '#http/problems.ts'
 
 // The package is CommonJS, but its types declare a default export.

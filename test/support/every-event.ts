@@ -1,5 +1,5 @@
 import { type DataOf, event } from '#events/catalogue.ts'
-import type { NewEvent } from '#ledger/envelope.ts'
+import type { NewEvent } from '#ledger/command.ts'
 import {
   attemptId,
   cashMoved,

@@ -1,4 +1,4 @@
-import { SCOPES } from '#domain/scopes.ts'
+import { SCOPES } from '#domain/rights.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { COMPANY_ID } from './given.ts'
 

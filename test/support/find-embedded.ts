@@ -1,7 +1,6 @@
 import { readFile, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { startEmbedded } from '#postgres/embedded.ts'
-import { findPostmaster } from '#postgres/postmaster.ts'
+import { findPostmaster, startEmbedded } from '#postgres/embedded.ts'
 
 /** Owner's URL of the running embedded server on `dataDir`, or null; starts nothing. */
 export async function findEmbedded(dataDir: string): Promise<string | null> {

@@ -1,22 +1,26 @@
 import assert from 'node:assert/strict'
 import { expect } from 'chai'
-import type { IdKind } from '#domain/record-kinds.ts'
-import { type RefusalCode, refuse } from '#domain/refusal.ts'
+import type { IdKind } from '#domain/record-values.ts'
+import { type RefusalCode, refuse } from '#domain/refusals.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
 import {
   type Accepted,
   type Command,
   type Decision,
+  type Envelope,
+  GENESIS_HASH,
   grantAll,
   isRefusal,
+  type NewEvent,
+  type Origin,
   type OutcomeKind,
   type Permit,
+  streamOf,
 } from '#ledger/command.ts'
-import { resetCompanyRows } from '#ledger/company-reset.ts'
-import { type Envelope, GENESIS_HASH, type NewEvent, type Origin, streamOf } from '#ledger/envelope.ts'
 import { project, refsOf, viewOf } from '#ledger/projection.ts'
 import type { AnyRef, Table } from '#ledger/table.ts'
 import { createWorkingSet, type Rows, type WorkingSet } from '#ledger/working-set.ts'
+import { resetCompanyRows } from '#ledger/write/unit-of-work.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 import { readModel } from '#projections/index.ts'
 

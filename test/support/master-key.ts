@@ -1,9 +1,7 @@
 import type { Pool } from 'pg'
 import { configuredMasterKeys } from '#crypto/master-keys.ts'
-import { SEALED_COLUMNS } from '#crypto/sealed-columns.ts'
-import { openJson } from '#crypto/sealed-json.ts'
-import { createVault, type Vault } from '#crypto/vault.ts'
-import { createPersonKeys, type PersonKeys } from '#ledger/person-keys.ts'
+import { createVault, openJson, SEALED_COLUMNS, type Vault } from '#crypto/vault.ts'
+import { createPersonKeys, type PersonKeys } from '#ledger/sealed-fields.ts'
 
 const SECRET = Buffer.alloc(32, 'tillbook tests')
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
-import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
+import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
+import { recordOfflineSale } from '#commands/record-offline-sale.ts'
 import type { Json, TestCompany } from './api.ts'
 import type { TestTill } from './till.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { isSealed } from '#crypto/sealed-value.ts'
-import { type Envelope, streamOf } from '#ledger/envelope.ts'
+import { isSealed } from '#crypto/vault.ts'
+import { type Envelope, streamOf } from '#ledger/command.ts'
 import { type EventReader, readNewest } from '#ledger/reading.ts'
 import { readModel } from '#projections/index.ts'
 

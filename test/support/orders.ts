@@ -1,5 +1,5 @@
-import { placeOrder } from '#commands/orders/place-order.ts'
-import { recordPayment } from '#commands/orders/record-payment.ts'
+import { placeOrder } from '#commands/order-commands.ts'
+import { recordPayment } from '#commands/order-payment-command.ts'
 import type { TestCompany } from './api.ts'
 
 let payments = 0

@@ -1,4 +1,4 @@
-import { companyIdOfStream, type Envelope } from '#ledger/envelope.ts'
+import { companyIdOfStream, type Envelope } from '#ledger/command.ts'
 import { type Append, chunksOf, type Note, type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
 import { Unavailable } from '#lib/errors.ts'
 

@@ -1,6 +1,6 @@
 import { beforeEach } from 'mocha'
-import { createUser } from '#commands/users.ts'
-import type { Role } from '#domain/roles.ts'
+import { createUser } from '#commands/user-commands.ts'
+import type { Role } from '#domain/rights.ts'
 import type { TestApi, TestApiOptions, TestCompany } from './api.ts'
 import { cheapHash } from './passwords.ts'
 import { standIn, useApi } from './use-api.ts'

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { personKeys } from '#ledger/person-keys.ts'
+import { personKeys } from '#ledger/sealed-fields.ts'
 import { createPool } from '#postgres/pool.ts'
 
 const COLUMNS = Object.keys(personKeys.columns).join(', ')

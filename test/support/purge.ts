@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { purge } from '#background/retention.ts'
-import { RETENTION } from '#service/retention.ts'
+import { purge } from '#lib/background-loops.ts'
+import { RETENTION } from '#service/process-roles.ts'
 
 /** Purges tables of `ops` by the service's rules. Returns the number of deleted rows. */
 export function purgeTables(pool: Pool, ...tables: readonly string[]): Promise<number> {

@@ -1,14 +1,13 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { keyIdOf } from '#integrity/audit/signing-key.ts'
-import { formatCheckpoint, originOf, proofText } from '#integrity/proofs/checkpoint.ts'
-import { appenderFrom, type Hashes, inclusionProof, leafHash } from '#integrity/proofs/merkle.ts'
-import { type NoteSigner, signNote } from '#integrity/proofs/note.ts'
-import type { ProvedEvent, Receipt } from '#integrity/proofs/receipt.ts'
-import { type Envelope, GENESIS_HASH, hashOf } from '#ledger/envelope.ts'
-import { projectRoot } from '#lib/project-root.ts'
-import type { TrustedKeys } from '#public-pages/receipt/document.tsx'
+import { formatCheckpoint, originOf, proofText } from '#integrity/checkpoint.ts'
+import { appenderFrom, type Hashes, inclusionProof, leafHash } from '#integrity/merkle.ts'
+import { keyIdOf, type NoteSigner, signNote } from '#integrity/note.ts'
+import type { ProvedEvent, Receipt } from '#integrity/sale-receipts.ts'
+import { type Envelope, GENESIS_HASH, hashOf } from '#ledger/command.ts'
+import { projectRoot } from '#lib/own-program.ts'
+import type { TrustedKeys } from '#public-pages/receipt-page.tsx'
 
 type Verdict =
   | { readonly outcome: 'proved'; readonly receipt: Receipt; readonly head: { readonly size: number } }

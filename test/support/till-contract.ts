@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormatsModule from 'ajv-formats'
 import { expect } from 'chai'
 import type { oas31 } from 'zod-openapi'
-import { tillContractOf } from '#service/contracts/till-contract.ts'
+import { tillContractOf } from '#service/contracts.ts'
 
 // The package is CommonJS, but its types declare a default export.
 const addFormats = addFormatsModule as unknown as (ajv: Ajv2020) => void

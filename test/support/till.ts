@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createUser } from '#commands/users.ts'
+import { createUser } from '#commands/user-commands.ts'
 import { type Json, type Reply, send, type TestCompany } from './api.ts'
 import { cheapHash } from './passwords.ts'
 import { expectDocumentedTillCall } from './till-contract.ts'

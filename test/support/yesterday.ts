@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
+import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/command.ts'
 import { tamperBy } from './tamper.ts'
 
 const DAY_MS = 86_400_000

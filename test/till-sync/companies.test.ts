@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { changePassword, createUser, deactivateUser } from '#commands/users.ts'
+import { changePassword, createUser, deactivateUser } from '#commands/user-commands.ts'
 import type { TestCompany } from '../support/api.ts'
 import { cheapHash } from '../support/passwords.ts'
 import { createTestUser, expectFailure, type TestUser, tillWith } from '../support/till.ts'

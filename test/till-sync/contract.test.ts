@@ -1,10 +1,10 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect } from 'chai'
-import { createUser } from '#commands/users.ts'
+import { createUser } from '#commands/user-commands.ts'
 import { Unavailable } from '#lib/errors.ts'
-import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
+import type { KeyedSemaphore } from '#lib/fair-sharing.ts'
 import { ProviderMisconfigured } from '#payments/provider-port.ts'
-import { LIST_BODY_BYTES } from '#till-sync/route.ts'
+import { LIST_BODY_BYTES } from '#till-sync/till-requests.ts'
 import {
   notify,
   type OnlineShop,

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import type * as z from 'zod'
 import { Problem, parseInput } from '#http/problems.ts'
-import { parseEach } from '#till-sync/answer.ts'
-import { KnownProduct, ProductCheck, UploadedMovements, UploadedSales } from '#till-sync/requests.ts'
+import { parseEach } from '#till-sync/till-answers.ts'
+import { KnownProduct, ProductCheck, UploadedMovements, UploadedSales } from '#till-sync/till-requests.ts'
 
 /** The wrong fields of a body, with their messages. */
 async function errorsOf(read: () => unknown): Promise<Record<string, string[]>> {

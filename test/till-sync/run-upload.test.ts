@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { refuse } from '#domain/refusal.ts'
+import { refuse } from '#domain/refusals.ts'
 import { command, type Invocation, invoke } from '#ledger/command.ts'
 import { Unavailable } from '#lib/errors.ts'
-import { runUpload, type Uploading } from '#till-sync/run-upload.ts'
+import { runUpload, type Uploading } from '#till-sync/uploads.ts'
 import { answeringWriter } from '../support/answering-writer.ts'
 
 interface Element {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
+import { listRefusedSales } from '#queries/offline-sale-queries.ts'
 import { fullReader } from '#queries/reader.ts'
-import { listRefusedSales } from '#queries/sales/offline-sales.ts'
 import { MAX_OPEN, resolveRefusedSale } from '#refused-sales/refused-sales.ts'
 import type { Json, TestCompany } from '../support/api.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'

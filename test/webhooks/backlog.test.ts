@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { createCustomer } from '#commands/people/customers.ts'
-import { switchOffWebhook } from '#commands/webhooks.ts'
+import { createCustomer } from '#commands/person-commands.ts'
+import { switchOffWebhook } from '#commands/webhook-commands.ts'
 import { readBacklog } from '#webhooks/delivery-leases.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'

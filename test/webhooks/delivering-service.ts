@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
-import { switchOffWebhook } from '#commands/webhooks.ts'
+import { switchOffWebhook } from '#commands/webhook-commands.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
-import { startWebhooks, type WebhookOptions } from '#webhooks/start.ts'
+import { startWebhooks, type WebhookOptions } from '#webhooks/webhook-loops.ts'
 import { startApi, type TestApi, type TestApiOptions, type TestCompany } from '../support/api.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 

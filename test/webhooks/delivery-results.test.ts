@@ -1,9 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
+import { deliveryResultOf, endpointHealthOf } from '#webhooks/delivery.ts'
 import type { LeasedDelivery } from '#webhooks/delivery-leases.ts'
-import { deliveryResultOf, endpointHealthOf } from '#webhooks/delivery-results.ts'
-import { retryDelay_ms } from '#webhooks/retry-schedule.ts'
-import type { AttemptResult, SentAttempt } from '#webhooks/sender.ts'
+import { type AttemptResult, retryDelay_ms, type SentAttempt } from '#webhooks/sender.ts'
 
 const RETRIES = [60, 300, 1800, 7200, 21_600]
 const claim = (given: Partial<LeasedDelivery> = {}) =>

@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { configuredMasterKeys } from '#crypto/master-keys.ts'
 import { createVault } from '#crypto/vault.ts'
-import { startWebhooks } from '#webhooks/start.ts'
+import { startWebhooks } from '#webhooks/webhook-loops.ts'
 
 const keys = configuredMasterKeys([Buffer.from(process.env.MASTER_KEY ?? '', 'base64')], 'MASTER_KEY')
 

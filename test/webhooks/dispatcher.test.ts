@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { cancelWaiting } from '#webhooks/endpoint-health-monitor.ts'
+import { cancelWaiting } from '#webhooks/endpoint-health.ts'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 import { failing, idsOf, silent, useDispatchers } from './harness.ts'

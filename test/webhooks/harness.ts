@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { createPool } from '#postgres/pool.ts'
+import { createDispatcher, type Dispatcher } from '#webhooks/delivery.ts'
 import type { LeasedDelivery } from '#webhooks/delivery-leases.ts'
-import { createDispatcher, type Dispatcher } from '#webhooks/dispatcher.ts'
 import { createSender } from '#webhooks/sender.ts'
 import { vault } from '../support/master-key.ts'
 import { until } from '../support/wait.ts'

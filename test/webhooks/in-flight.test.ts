@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type InFlightDelivery, InFlightLimiter } from '#webhooks/endpoint-concurrency.ts'
+import { type InFlightDelivery, InFlightLimiter } from '#webhooks/delivery-leases.ts'
 
 const attempt = (webhookId: number, given: Partial<InFlightDelivery> = {}): InFlightDelivery => ({
   endpoint: `1/${webhookId}`,

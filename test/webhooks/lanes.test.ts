@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type AttemptOutcome, EndpointLanes } from '#webhooks/endpoint-concurrency.ts'
+import { type AttemptOutcome, EndpointLanes } from '#webhooks/delivery-leases.ts'
 
 describe('endpoint concurrency limit', () => {
   /** Attempts that end on demand, with lists of started and cancelled ones by number. */

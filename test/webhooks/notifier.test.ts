@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { createDeliveryNotifier } from '#webhooks/notifier.ts'
+import { createDeliveryNotifier } from '#webhooks/outbox.ts'
 import { until } from '../support/wait.ts'
 
 describe('a delivery notifier', () => {

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { sealJson } from '#crypto/sealed-json.ts'
+import { sealJson } from '#crypto/vault.ts'
 import { vault } from '../support/master-key.ts'
 
 /** Endpoint as dispatchers read it. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createRecorder } from '#webhooks/delivery-results.ts'
+import { createRecorder } from '#webhooks/delivery.ts'
 import { until } from '../support/wait.ts'
 
 describe('a recorder', () => {

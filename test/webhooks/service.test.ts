@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { expect } from 'chai'
 import { Webhook } from 'standardwebhooks'
-import { createCustomer } from '#commands/people/customers.ts'
+import { createCustomer } from '#commands/person-commands.ts'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 import { type DeliveringService, startDelivering } from './delivering-service.ts'

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
-import { deliveryHeaders } from '#webhooks/signature.ts'
+import { deliveryHeaders } from '#webhooks/sender.ts'
 
 const secretOf = (byte: number) => `whsec_${Buffer.alloc(32, byte).toString('base64')}`
 const OLD = secretOf(1)

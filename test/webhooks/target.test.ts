@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { isPublicAddress, urlProblem } from '#webhooks/target.ts'
+import { isPublicAddress, urlProblem } from '#webhooks/sender.ts'
 
 describe('the target of a webhook', () => {
   describe('urlProblem', () => {

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import express from 'express'
 import { Headers as UndiciHeaders } from 'undici'
 import { webhookSecretOf } from '../../../src/domain/webhook-secret.ts'
-import { deliveryHeaders } from '../../../src/webhooks/signature.ts'
+import { deliveryHeaders } from '../../../src/webhooks/sender.ts'
 import {
   type Delivery,
   expressHandler,

@@ -1,5 +1,5 @@
 import type { oas31 } from 'zod-openapi'
-import { withEmptyText } from '../empty-texts.ts'
+import { withEmptyText } from '../request.ts'
 
 /**
  * What generators of clients need of a document, and validators do not: nullable values in a form that all of them

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
-import { type EventType, kindsOf, type PersonalMark } from '#events/define.ts'
-import type { ReferencePage } from './guide-pages.tsx'
+import { type EventType, kindsOf, type PersonalMark } from '#events/event-definitions.ts'
+import type { ReferencePage } from './docs-guides.tsx'
 
 type EventTypes = Readonly<Record<string, EventType<unknown>>>
 type EventAreas = Readonly<Record<string, EventTypes>>
@@ -111,7 +111,7 @@ function innerObject(schema: Schema): { object: Schema | null; mark: string } {
   return { object: shown.properties ? shown : null, mark: '' }
 }
 
-/** Patterns of src/events/define.ts, for people. */
+/** Patterns of src/events/event-definitions.ts, for people. */
 const PATTERNS: Readonly<Record<string, string>> = {
   '^\\d+\\.\\d{2}$': 'decimal em texto, 2 casas',
   '^-?\\d+\\.\\d{3}$': 'decimal em texto com sinal, 3 casas',

@@ -1,8 +1,8 @@
 import type { oas31 } from 'zod-openapi'
-import { ERROR_COMPONENTS } from '../contract/errors.ts'
+import { ERROR_COMPONENTS } from '../contract/contract-errors.ts'
 import { isEnvelope } from '../contract/generators.ts'
-import { type DocumentedOperation, operationsOf } from './operation.tsx'
-import { nameOfRef, type Schema } from './schema.tsx'
+import { type DocumentedOperation, operationsOf } from './docs-operation.tsx'
+import { nameOfRef, type Schema } from './docs-schema.tsx'
 
 /** A contract, and where it is published. */
 export interface PublishedContract {

@@ -1,10 +1,9 @@
 import * as z from 'zod'
-import { ONLINE_METHODS } from '#domain/online-payment.ts'
-import { DISPUTE_STATUSES, ORDER_STATUSES } from '#domain/orders.ts'
-import { ORDER_ALARMS } from '#events/orders.ts'
-import type { PaymentObject } from '#projections/order-payments.ts'
-import { REFUND_STATUSES, type RefundObject } from '#projections/order-refunds.ts'
-import type { ShownOrder } from '#queries/orders.ts'
+import { DISPUTE_STATUSES, ORDER_STATUSES } from '#domain/order-states.ts'
+import { ONLINE_METHODS } from '#domain/payment-rules.ts'
+import { ORDER_ALARMS } from '#events/order-events.ts'
+import { type PaymentObject, REFUND_STATUSES, type RefundObject } from '#projections/order-payments.ts'
+import type { ShownOrder } from '#queries/order-queries.ts'
 import {
   Amount,
   ContractMetadata,
@@ -13,7 +12,7 @@ import {
   ThreeDecimals,
   Timestamp,
 } from '../contract/formats.ts'
-import { lineExamples, lineShape } from './sales.ts'
+import { lineExamples, lineShape } from './sale-routes.ts'
 
 /** Customer of an order without a customer record. */
 export const customerExample = { name: 'Maria da Silva', email: 'maria@exemplo.com.br', document: '52998224725' }

@@ -1,9 +1,8 @@
 import * as z from 'zod'
 import { pathId } from '#http/paths.ts'
-import { receiptOf } from '#integrity/proofs/make-receipt.ts'
-import type { Route } from '../route.ts'
-import { readRoute } from '../route.ts'
-import { LedgerEvent } from './events.ts'
+import { receiptOf } from '#integrity/sale-receipts.ts'
+import { type Route, readRoute } from '../api-route.ts'
+import { LedgerEvent } from './event-routes.ts'
 
 const eventExample = {
   id: '019aa5c2-6c1e-7c2f-9d11-000000000001',
@@ -64,7 +63,7 @@ tEk5owRgVkQAOgPxme2vVnhIAltHZZPieO2d5NS512g=
 
 const proved = { event: LedgerEvent, proof: z.string() }
 
-/** The receipt file: `src/integrity/proofs/receipt.ts`. */
+/** The receipt file: `src/integrity/sale-receipts.ts`. */
 const Receipt = z
   .strictObject({
     version: z.literal(1),

@@ -1,19 +1,17 @@
 import * as z from 'zod'
-import type { Warning } from '#commands/catalog/item-input.ts'
-import { atExternalId } from '#commands/records.ts'
+import type { Warning } from '#commands/item-input.ts'
+import { atExternalId } from '#commands/record-commands.ts'
 import type { Calendar } from '#domain/instant.ts'
-import type { PaymentLinks } from '#domain/payment-link.ts'
-import type { Refusal, RefusalCode } from '#domain/refusal.ts'
-import type { Scope } from '#domain/scopes.ts'
+import type { PaymentLinks } from '#domain/order-states.ts'
+import type { Refusal, RefusalCode } from '#domain/refusals.ts'
+import type { Scope } from '#domain/rights.ts'
 import { ExternalId, limitedText } from '#domain/text.ts'
-import { type Params, pathId, withId } from '#http/paths.ts'
+import { asInteger, type Params, pathId, QueryFlag, QueryInstant, withId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
-import { asInteger, QueryFlag, QueryInstant } from '#http/query-values.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
-import { toPooledBytes } from '#lib/bytes.ts'
+import { toPooledBytes } from '#lib/memory.ts'
 import type { Reader } from '#queries/reader.ts'
-import type { FoundRecords, Page } from '#queries/records.ts'
-import { batchResultOf, deletedPage, pageSchemaOf, singleOf, warnedOf } from '../contract/envelopes.ts'
+import type { FoundRecords, Page } from '#queries/record-queries.ts'
 import {
   batchRoute,
   commandRoute,
@@ -23,7 +21,8 @@ import {
   type RouteTarget,
   readRoute,
   single,
-} from '../route.ts'
+} from '../api-route.ts'
+import { batchResultOf, deletedPage, pageSchemaOf, singleOf, warnedOf } from '../contract/contract-document.ts'
 
 const DEFAULT_LIMIT = 50
 /** Maximum page size (LIST-2). A larger limit is refused instead of clamped, so that clients do not miss records. */

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { type Repetition, repeat } from '#background/repeat.ts'
+import { type Repetition, repeat } from '#lib/background-loops.ts'
 import { IncompatibleVersion } from '#lib/errors.ts'
 import { MIGRATE_HINT } from '#postgres/migrate.ts'
 import { READ_SCHEMA, type ReadModel } from '../projection.ts'

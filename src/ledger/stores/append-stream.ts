@@ -8,16 +8,16 @@ import {
 } from '@eventstore/db-client'
 import { Unavailable } from '#lib/errors.ts'
 import { WrongExpectedRevision } from '../port.ts'
-import { insideOf } from './eventstoredb-client.ts'
 import {
   type AppendCall,
   type AppendReply,
   type AppendRequest,
   appendFailureOf,
   appendRequest,
+  insideOf,
   type SerializedEvent,
   StreamsClient,
-} from './eventstoredb-messages.ts'
+} from './eventstoredb-client.ts'
 
 /** More wait their turn. */
 const MAX_IN_FLIGHT = 256

@@ -1,6 +1,7 @@
 import {
   type AllStreamResolvedEvent,
   BACKWARDS,
+  DeadlineExceededError,
   END,
   type EventStoreDBClient,
   FORWARDS,
@@ -13,7 +14,7 @@ import {
   WrongExpectedVersionError,
 } from '@eventstore/db-client'
 import { Unavailable } from '#lib/errors.ts'
-import { companyIdOfStream, type Envelope, STREAM_PREFIX } from '../envelope.ts'
+import { companyIdOfStream, type Envelope, STREAM_PREFIX } from '../command.ts'
 import {
   type Append,
   chunksOf,
@@ -24,9 +25,56 @@ import {
   WrongExpectedRevision,
 } from '../port.ts'
 import { type AppendStream, createAppendStream, SharedCallRefused } from './append-stream.ts'
-import { type CircuitBreaker, createCircuitBreaker, withTimeout } from './circuit-breaker.ts'
-import { createEventStoreClient, createOpenStreams, type OpenStreams } from './eventstoredb-client.ts'
-import type { SerializedEvent } from './eventstoredb-messages.ts'
+import {
+  createEventStoreClient,
+  createOpenStreams,
+  type OpenStreams,
+  type SerializedEvent,
+} from './eventstoredb-client.ts'
+
+/** Circuit breaker: fails fast while the server does not respond. */
+interface CircuitBreaker {
+  /** Returns the result of `work`. @throws Unavailable, without calling the server, while the circuit is open. */
+  call<T>(work: () => Promise<T>): Promise<T>
+  /** Closes the circuit: the server responds. */
+  close(): void
+}
+
+/**
+ * A call that times out opens the circuit, and later calls are refused for `open_ms`. Without it, requests that wait
+ * for the same lock and lanes would run into a time-out one after the other.
+ */
+export function createCircuitBreaker(open_ms: number): CircuitBreaker {
+  let openUntil_ms = 0
+  return {
+    async call(work) {
+      if (performance.now() < openUntil_ms) throw new Unavailable('the event store has just not answered')
+      try {
+        return await work()
+      } catch (error) {
+        const isLost = error instanceof Unavailable || error instanceof DeadlineExceededError
+        if (isLost) openUntil_ms = performance.now() + open_ms
+        throw error
+      }
+    },
+    close() {
+      openUntil_ms = 0
+    },
+  }
+}
+
+/** @throws Unavailable if the promise does not settle in time. */
+export async function withTimeout<T>(promise: Promise<T>, timeout_ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const expired = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Unavailable('the event store did not answer in time')), timeout_ms)
+  })
+  try {
+    return await Promise.race([promise, expired])
+  } finally {
+    clearTimeout(timer)
+  }
+}
 
 /** Below the server's default of 1 MiB per append, with room for its overhead per event. */
 const MAX_APPEND_BYTES = 900_000

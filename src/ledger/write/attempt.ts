@@ -7,13 +7,11 @@ import {
   type Transaction,
   transactionOn,
 } from '#postgres/transaction.ts'
-import type { Lookup } from '../command.ts'
-import { streamOf } from '../envelope.ts'
+import { type Lookup, streamOf } from '../command.ts'
 import { advanceLedger, lockLedger, type OpenLedger, openLedger, readLedgerClock } from '../ledgers.ts'
-import { createKeychain, type Keychain, type PersonKeys, personKeys } from '../person-keys.ts'
 import type { Append, EventStore } from '../port.ts'
-import type { ReadModel } from '../projection.ts'
-import type { Reactor } from '../reactor.ts'
+import type { Reactor, ReadModel } from '../projection.ts'
+import { createKeychain, type Keychain, type PersonKeys, personKeys } from '../sealed-fields.ts'
 import type { AnyRef } from '../table.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 import {

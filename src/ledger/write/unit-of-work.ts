@@ -1,31 +1,86 @@
 import { addMilliseconds } from '#domain/instant.ts'
-import type { Permission } from '#domain/permissions.ts'
-import { PERSON_PARTS, type PersonPart } from '#domain/personal-data.ts'
-import type { IdKind } from '#domain/record-kinds.ts'
-import { type Refusal, refuse } from '#domain/refusal.ts'
+import { PERSON_PARTS, type PersonPart } from '#domain/person-values.ts'
+import type { IdKind } from '#domain/record-values.ts'
+import { type Refusal, refuse } from '#domain/refusals.ts'
+import type { Permission } from '#domain/rights.ts'
 import type { Unavailable } from '#lib/errors.ts'
-import { createTimeSlicer } from '#lib/time-slicing.ts'
+import { createTimeSlicer } from '#lib/fair-sharing.ts'
+import type { Transaction } from '#postgres/transaction.ts'
 import {
   type Accepted,
+  type Envelope,
   grantAll,
+  hashOf,
+  type IdempotencyRecord,
   type Invocation,
   isRefusal,
   type Lookup,
+  type NewEvent,
+  type Origin,
   type OutcomeKind,
   type Permit,
   type PrivateRow,
+  streamOf,
 } from '../command.ts'
-import { resetCompanyRows } from '../company-reset.ts'
-import { type Envelope, hashOf, type IdempotencyRecord, type NewEvent, type Origin, streamOf } from '../envelope.ts'
 import { type Ids, idsAfter, LedgerAhead, type OpenLedger } from '../ledgers.ts'
-import { type Keychain, keysOf } from '../person-keys.ts'
-import { ownersOf, sealData } from '../personal-fields.ts'
-import { ensure, erasuresOf, project, type ReadModel, refsOf, render } from '../projection.ts'
-import { type ReactionContext, reactTo } from '../reactor.ts'
+import {
+  ensure,
+  erasuresOf,
+  project,
+  type ReactionContext,
+  type ReadModel,
+  reactTo,
+  refsOf,
+  render,
+} from '../projection.ts'
+import { type Keychain, keysOf, ownersOf, sealData } from '../sealed-fields.ts'
 import type { AnyRef } from '../table.ts'
-import type { Changes, Rows } from '../working-set.ts'
-import { type Answer, type AnswerText, answerStatusOf, type CommandResult, createAnswer } from './answer.ts'
-import { answerRefs, findReplay, type Idempotency, storeAnswer } from './idempotency.ts'
+import { type Changes, type Rows, rowPasts, type WorkingSet } from '../working-set.ts'
+import {
+  type Answer,
+  type AnswerText,
+  answerRefs,
+  answerStatusOf,
+  type CommandResult,
+  createAnswer,
+  findReplay,
+  type Idempotency,
+  storeAnswer,
+} from './idempotency.ts'
+
+/** Rows that one statement deletes. Bounds its duration, so that a large company does not run into a time-out. */
+const SLICE_ROWS = 10_000
+
+interface Emptying {
+  readonly model: ReadModel
+  readonly set: WorkingSet
+  readonly tx: Transaction
+}
+
+/**
+ * Runs before an event that empties the company is applied. Deletes the company's rows and their history from the
+ * tables that the event names, both stored and in memory. Returns at once for any other event.
+ */
+export async function resetCompanyRows(
+  { model, set, tx }: Emptying,
+  companyId: number,
+  event: Envelope,
+): Promise<void> {
+  const tables = model.emptiedBy(event)
+  if (tables.length === 0) return
+  set.forget(companyId, tables)
+  for (const { name } of tables) await deleteAll(tx, name, 'company_id = $1', [companyId])
+  const names = tables.map(({ name }) => name)
+  await deleteAll(tx, rowPasts.name, 'company_id = $1 and of_table = any($2::text[])', [companyId, names])
+}
+
+async function deleteAll(tx: Transaction, table: string, where: string, values: readonly unknown[]): Promise<void> {
+  const text = `delete from ${table} where ctid = any(array(select ctid from ${table} where ${where} limit ${SLICE_ROWS}))`
+  for (;;) {
+    const { rowCount } = await tx.query({ name: `empty_${table}`, text }, values)
+    if ((rowCount ?? 0) < SLICE_ROWS) return
+  }
+}
 
 /**
  * A condition that must still hold when a request is decided, for example that its API key was not revoked in the

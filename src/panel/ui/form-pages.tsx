@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { z } from 'zod'
-import type { Refusal } from '#domain/refusal.ts'
+import type { Refusal } from '#domain/refusals.ts'
 import { pathId } from '#http/paths.ts'
 import { httpStatusOf } from '#http/problems.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
@@ -16,7 +16,7 @@ import {
   filledWith,
   formText,
   staleFields,
-} from '../forms/form.ts'
+} from '../forms/panel-form.ts'
 import type {
   FormRoute,
   FormSubmission,
@@ -26,10 +26,10 @@ import type {
   PanelRoute,
   Redirect,
   Section,
-} from '../route.ts'
-import { refusalMessage } from '../words/problems.ts'
-import { Form } from './form.tsx'
-import { Alert, ButtonLink } from './parts.tsx'
+} from '../panel-route.ts'
+import { refusalMessage } from '../words/message-words.ts'
+import { Form } from './form-fields.tsx'
+import { Alert, ButtonLink } from './page-parts.tsx'
 
 /** Subject of a path below the panel, and its access rule. */
 interface PathSubject<S> {

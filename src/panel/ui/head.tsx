@@ -1,8 +1,42 @@
-import { link } from '../link.ts'
-import type { PageAction, PageContext, PanelPage } from '../route.ts'
-import { ButtonForm } from './form.tsx'
-import { Icon } from './icon.tsx'
-import { ButtonLink } from './parts.tsx'
+import { formatMoney, formatPersonName, formatQuantity } from '#domain/person-values.ts'
+import { link } from '../page-context.ts'
+import type { PageAction, PageContext, PanelPage } from '../panel-route.ts'
+import { ButtonForm } from './form-fields.tsx'
+import { ButtonLink, Card, Facts, Icon } from './page-parts.tsx'
+import { ListTable } from './panel-list.tsx'
+
+interface CancelledProps {
+  /** Label and value of the relevant time. */
+  readonly when: readonly [name: string, time: string]
+  readonly of: {
+    readonly customer: { readonly name: string | null } | null
+    readonly items: readonly { readonly description: string; readonly quantity: string; readonly total: string }[]
+    readonly total: string
+  }
+}
+
+/** Details of the record to be cancelled, so that users notice a wrong choice before it is final. */
+export const Cancelled = ({ when, of: { customer, items, total } }: CancelledProps) => (
+  <Card title="O que será cancelado">
+    <Facts
+      facts={[
+        when,
+        ['Cliente', customer && formatPersonName(customer.name)],
+        ['Total', <strong>{formatMoney(total)}</strong>],
+      ]}
+    />
+    <ListTable
+      caption="Itens"
+      rows={items}
+      empty="Nenhum item."
+      columns={[
+        { head: 'Item', cell: ({ description }) => description },
+        { head: 'Quantidade', cell: (item) => formatQuantity(item.quantity), isNumber: true },
+        { head: 'Total', cell: (item) => formatMoney(item.total), isNumber: true },
+      ]}
+    />
+  </Card>
+)
 
 /** Most actions outside the menu: with a menu, and without one (only if none is dangerous). */
 const SHOWN = { besideMenu: 1, alone: 2 }

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact'
-import { formatCount, formatMoney } from '#domain/brazilian-format.ts'
-import type { Reconciliation, SalesReconciliation, WayReconciliation } from '#queries/sales/reconciliation.ts'
-import { Figure } from './figure.tsx'
-import { type Column, ListTable } from './list-table.tsx'
+import { formatCount, formatMoney } from '#domain/person-values.ts'
+import type { Reconciliation, SalesReconciliation, WayReconciliation } from '#queries/sales-sums.ts'
+import { Figure } from './page-parts.tsx'
+import { type Column, ListTable } from './panel-list.tsx'
 
 export const counted = (count: number, one: string, many: string): string =>
   Math.abs(count) === 1 ? `${count} ${one}` : `${formatCount(count)} ${many}`

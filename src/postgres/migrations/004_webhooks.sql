@@ -90,7 +90,7 @@ create table ops.webhook_hours (
   company_id bigint not null,
   webhook_id bigint not null,
   hour timestamptz not null,
-  -- Of the durations of answers (queries/webhook-health.ts); -1 where there was no answer.
+  -- Of the durations of answers (queries/webhook-queries.ts); -1 where there was no answer.
   bucket smallint not null,
   attempts integer not null,
   failures integer not null,

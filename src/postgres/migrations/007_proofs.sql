@@ -20,7 +20,7 @@ create table ops.tree_tiles (
 alter table ops.tree_tiles alter column hashes set storage external;
 select ops.partition_by_company('ops.tree_tiles');
 
--- Keys that checkpoints are signed with, in the order in which they became the current one (src/integrity/proofs/key-ring.ts).
+-- Keys that checkpoints are signed with, in the order in which they became the current one (src/integrity/checkpoint-keys.ts).
 create table ops.seal_keys (
   index integer primary key,
   vkey text not null unique,
@@ -37,7 +37,7 @@ select ops.append_only('ops.seal_keys');
 -- Signed checkpoints of ledgers, each of which the next one goes through.
 create table ops.ledger_checkpoints (
   company_id bigint not null,
-  -- After a restore that lost sealed events a ledger is another log (src/integrity/proofs/log-generation.ts).
+  -- After a restore that lost sealed events a ledger is another log (src/integrity/checkpoints.ts).
   generation smallint not null,
   size bigint not null,
   root bytea not null,
@@ -70,7 +70,7 @@ select ops.append_only('ops.installation_checkpoints');
 create table ops.sealing_faults (
   company_id bigint primary key,
   since timestamptz not null,
-  -- A fault of a ledger (src/integrity/audit/chain-walk.ts), or seal_altered, wrong_key, failed.
+  -- A fault of a ledger (src/integrity/verify.ts), or seal_altered, wrong_key, failed.
   reason text not null
 );
 
@@ -115,7 +115,7 @@ create table ops.attestors (
   due_at timestamptz not null default clock_timestamp()
 );
 
--- Signed statements of what a restore did to a ledger (src/integrity/proofs/restored-statement.ts).
+-- Signed statements of what a restore did to a ledger (src/integrity/restored-statement.ts).
 create table ops.restored_ledgers (
   company_id bigint not null,
   restored_at timestamptz not null,

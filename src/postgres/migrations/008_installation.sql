@@ -1,7 +1,7 @@
 -- The installation and its companies.
 
 -- Which installation this database is of, and where its ledgers are: a restored or copied database is told by it
--- (src/integrity/proofs/installation.ts).
+-- (src/integrity/installation.ts).
 create table ops.installation (
   only_row boolean primary key default true check (only_row),
   id uuid not null,

@@ -1,10 +1,17 @@
-import type { ReferencePage } from '#api/docs/guide-pages.tsx'
+import type { ReferencePage } from '#api/docs/docs-guides.tsx'
 import { fromCents } from '#domain/money.ts'
-import { limitOf, may, PERMISSIONS, type Permission, ROLE_PRESETS, type RolePermissions } from '#domain/permissions.ts'
-import { ROLES } from '#domain/roles.ts'
-import { changesRecords, mayOpen, permissionsFor } from '#panel/permissions.ts'
-import type { PanelRoute } from '#panel/route.ts'
-import { limitText, PERMISSION_NAMES, ROLE_NAMES } from '#panel/words/permissions.ts'
+import {
+  limitOf,
+  may,
+  PERMISSIONS,
+  type Permission,
+  ROLE_PRESETS,
+  ROLES,
+  type RolePermissions,
+} from '#domain/rights.ts'
+import { changesRecords, mayOpen, permissionsFor } from '#panel/page-context.ts'
+import type { PanelRoute } from '#panel/panel-route.ts'
+import { limitText, PERMISSION_NAMES, ROLE_NAMES } from '#panel/words/message-words.ts'
 import { RULES, type Rule } from '#queries/tables.ts'
 
 const HEADER = `# Perfis de acesso e permissões

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ITEM_TAX_FIELDS } from '#domain/item-taxes.ts'
+import { ITEM_TAX_FIELDS } from '#domain/fiscal-values.ts'
 import { expectInvalid, expectProblem, LOCAL_TIME, recordText } from '../../support/answers.ts'
 import { coffee, useCatalog } from './catalog.ts'
 

@@ -1,5 +1,5 @@
-import { runCheckpointRound } from '#integrity/proofs/checkpoint-schedule.ts'
-import type { Sealing } from '#integrity/proofs/checkpoints.ts'
+import { runCheckpointRound } from '#integrity/checkpoint-schedule.ts'
+import type { Sealing } from '#integrity/checkpoints.ts'
 import type { Case, Cases } from './case.ts'
 import { placeOrder } from './order-cases.ts'
 import type { World } from './world.ts'

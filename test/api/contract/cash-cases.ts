@@ -1,5 +1,4 @@
-import { CashMovementInput } from '#commands/cash/movement-input.ts'
-import { closeCashSession, recordCashMovement } from '#commands/cash/record-movement.ts'
+import { CashMovementInput, closeCashSession, recordCashMovement } from '#commands/cash-commands.ts'
 import type { Cases } from './case.ts'
 import type { World } from './world.ts'
 

@@ -1,5 +1,5 @@
-import { MAX_BODY_BYTES } from '#api/route.ts'
-import type { Scope } from '#domain/scopes.ts'
+import { MAX_BODY_BYTES } from '#api/api-route.ts'
+import type { Scope } from '#domain/rights.ts'
 import type { ProblemCode } from '#http/problems.ts'
 import { type Reply, send } from '../../support/api.ts'
 import type { Operation } from '../../support/contract.ts'

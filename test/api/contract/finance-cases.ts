@@ -1,4 +1,4 @@
-import { payableExample, receivableExample } from '#api/v1/finance.ts'
+import { payableExample, receivableExample } from '#api/v1/account-routes.ts'
 import { accountOfSale, SIDES, type Side } from '../../support/accounts.ts'
 import type { Case, Cases } from './case.ts'
 import { recordCases } from './record-cases.ts'

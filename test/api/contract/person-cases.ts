@@ -1,4 +1,4 @@
-import { personExample, supplierExample } from '#api/v1/people.ts'
+import { personExample, supplierExample } from '#api/v1/person-routes.ts'
 import type { Case, Cases } from './case.ts'
 import { recordCases } from './record-cases.ts'
 import type { World } from './world.ts'

@@ -1,5 +1,5 @@
-import { revokeApiKey } from '#commands/api-keys.ts'
-import { handOverWebhook, MAX_WEBHOOKS, switchOffWebhook } from '#commands/webhooks.ts'
+import { revokeApiKey } from '#commands/api-key-commands.ts'
+import { handOverWebhook, MAX_WEBHOOKS, switchOffWebhook } from '#commands/webhook-commands.ts'
 import type { Case, Cases } from './case.ts'
 import type { World } from './world.ts'
 

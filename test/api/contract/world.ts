@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { SCOPES, type Scope } from '#domain/scopes.ts'
+import { SCOPES, type Scope } from '#domain/rights.ts'
 import { ProviderMisconfigured } from '#payments/provider-port.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../../support/api.ts'
 import { type FaultyApi, startFaultyApi } from '../../support/faulty-api.ts'

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { MAX_BODY_BYTES } from '#api/route.ts'
+import { MAX_BODY_BYTES } from '#api/api-route.ts'
 import { expectInvalid, expectProblem } from '../../support/answers.ts'
 import { JSON_TYPE, useCaller, WRITES } from './caller.ts'
 

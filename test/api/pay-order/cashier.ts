@@ -1,4 +1,4 @@
-import { createStore } from '#commands/stores.ts'
+import { createStore } from '#commands/store-commands.ts'
 import { applyPayment } from '#payments/apply-payment.ts'
 import type { ProviderPayment } from '#payments/provider-port.ts'
 import type { Json, Reply, TestApi, TestCompany } from '../../support/api.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { revokeApiKey } from '#commands/api-keys.ts'
+import { revokeApiKey } from '#commands/api-key-commands.ts'
 import {
   ProviderConflict,
   ProviderMisconfigured,

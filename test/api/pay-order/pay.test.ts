@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createStore, updateStore } from '#commands/stores.ts'
+import { createStore, updateStore } from '#commands/store-commands.ts'
 import {
   ProviderMisconfigured,
   type ProviderPayment,

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createItem } from '#commands/catalog/items.ts'
+import { createItem } from '#commands/item-commands.ts'
 import {
   type ProviderPayment,
   type ProviderRefund,

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createStore } from '#commands/stores.ts'
+import { createStore } from '#commands/store-commands.ts'
 import {
   ProviderMisconfigured,
   type ProviderPayment,

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { addDays } from '#domain/instant.ts'
+import { acquirerCalendar, sumAcquirerFees } from '#queries/finance-summary.ts'
 import { fullReader } from '#queries/reader.ts'
-import { acquirerCalendar, sumAcquirerFees } from '#queries/sales/acquirers.ts'
 import type { Json } from '../../support/api.ts'
 import { useCompanyPerTest } from '../../support/use-api.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { registerSale, SaleInput } from '#commands/sales/register-sale.ts'
+import { registerSale, SaleInput } from '#commands/register-sale.ts'
 import { expectInvalid, expectProblem, idsIn } from '../../support/answers.ts'
 import { useSeller } from './seller.ts'
 

@@ -1,8 +1,7 @@
 import { expect } from 'chai'
-import { cancelOrder } from '#commands/orders/cancel-order.ts'
-import { deliverOrder, undoDelivery } from '#commands/orders/deliver-order.ts'
-import { type RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
-import { createStore } from '#commands/stores.ts'
+import { cancelOrder, deliverOrder, undoDelivery } from '#commands/order-commands.ts'
+import { type RecordPaymentInput, recordPayment } from '#commands/order-payment-command.ts'
+import { createStore } from '#commands/store-commands.ts'
 import { placedOrder } from '../../support/orders.ts'
 import { useOutbox } from './outbox.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
-import { SCOPES } from '#domain/scopes.ts'
+import { SCOPES } from '#domain/rights.ts'
 import { stepReplay } from '#webhooks/replays.ts'
 import { type Json, type Reply, send, type TestApi, type TestApiOptions, type TestCompany } from '../../support/api.ts'
 import { expectDocumentedMessage } from '../../support/contract.ts'

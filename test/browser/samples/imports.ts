@@ -1,5 +1,5 @@
+import { type ImportedKind, storeFile } from '#imports/import-file.ts'
 import { readSheet } from '#imports/sheet.ts'
-import { type ImportedKind, storeFile } from '#imports/stored-file.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { TestPanel } from '../../support/browser.ts'
 import type { Samples } from './sample.ts'

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { verifyPassword } from '#access/passwords.ts'
 import { createSecondFactors } from '#access/second-factors.ts'
-import { createReceivable } from '#commands/finance/receivables.ts'
-import { createCustomer } from '#commands/people/customers.ts'
+import { createCustomer } from '#commands/person-commands.ts'
+import { createReceivable } from '#commands/receivables-payables.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes

@@ -1,8 +1,7 @@
 import { expect } from 'chai'
-import { createApiAuthenticator } from '#access/api-authenticator.ts'
-import { hashKey } from '#access/api-keys.ts'
-import { registerSale } from '#commands/sales/register-sale.ts'
-import { SCOPES } from '#domain/scopes.ts'
+import { createApiAuthenticator, hashKey } from '#access/api-authenticator.ts'
+import { registerSale } from '#commands/register-sale.ts'
+import { SCOPES } from '#domain/rights.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes

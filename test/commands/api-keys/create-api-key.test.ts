@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { newKey } from '#access/api-keys.ts'
-import { CreateApiKeyInput, createApiKey, MAX_ACTIVE_KEYS } from '#commands/api-keys.ts'
+import { newKey } from '#access/api-authenticator.ts'
+import { CreateApiKeyInput, createApiKey, MAX_ACTIVE_KEYS } from '#commands/api-key-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { apiKeySecrets } from '#projections/api-keys.ts'
 import { companyRegistered } from '../../support/facts.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { revokeApiKey } from '#commands/api-keys.ts'
+import { revokeApiKey } from '#commands/api-key-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { companyRegistered } from '../../support/facts.ts'
 import { given, minute } from '../../support/given.ts'

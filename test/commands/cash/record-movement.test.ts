@@ -1,15 +1,17 @@
 import { expect } from 'chai'
-import { CashMovementInput, type CashMovementUpload } from '#commands/cash/movement-input.ts'
-import { closeCashSession, recordCashMovement } from '#commands/cash/record-movement.ts'
-import { recordRefusedMovement, resolveRefusedMovement } from '#commands/cash/refused-movements.ts'
-import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
-import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
-import type { Permission } from '#domain/permissions.ts'
-import { refuse } from '#domain/refusal.ts'
-import { describeIssues } from '#domain/validation.ts'
+import {
+  CashMovementInput,
+  type CashMovementUpload,
+  closeCashSession,
+  recordCashMovement,
+} from '#commands/cash-commands.ts'
+import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
+import { recordOfflineSale } from '#commands/record-offline-sale.ts'
+import { recordRefusedMovement, resolveRefusedMovement } from '#commands/refused-movement-commands.ts'
+import { describeIssues, refuse } from '#domain/refusals.ts'
+import type { Permission } from '#domain/rights.ts'
 import type { DataOf } from '#events/catalogue.ts'
-import { grantAll, type Permit } from '#ledger/command.ts'
-import type { NewEvent } from '#ledger/envelope.ts'
+import { grantAll, type NewEvent, type Permit } from '#ledger/command.ts'
 import type { CashTakings } from '#projections/cash-takings.ts'
 import { saleById } from '#projections/sales.ts'
 import {

@@ -5,8 +5,8 @@ import {
   ReplaceCategoryInput,
   replaceCategory,
   updateCategory,
-} from '#commands/catalog/categories.ts'
-import { createItem, replaceItem, updateItem } from '#commands/catalog/items.ts'
+} from '#commands/category-commands.ts'
+import { createItem, replaceItem, updateItem } from '#commands/item-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { categoryCreated, companyRegistered, itemCreated } from '../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../support/given.ts'

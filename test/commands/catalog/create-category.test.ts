@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { CreateCategoryInput, createCategory } from '#commands/catalog/categories.ts'
+import { CreateCategoryInput, createCategory } from '#commands/category-commands.ts'
 import { categoryCreated, companyRegistered } from '../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../support/given.ts'
 

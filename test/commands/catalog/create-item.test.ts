@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { CreateItemInput, createItem } from '#commands/catalog/items.ts'
+import { CreateItemInput, createItem } from '#commands/item-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { categoryCreated, companyRegistered, itemCreated } from '../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../support/given.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { deactivateItem } from '#commands/catalog/items.ts'
+import { deactivateItem } from '#commands/item-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { companyRegistered, itemCreated } from '../../support/facts.ts'
 import { given } from '../../support/given.ts'

@@ -5,7 +5,7 @@ import {
   countInventory,
   MAX_COUNTED_ITEMS,
   openInventory,
-} from '#commands/catalog/inventories.ts'
+} from '#commands/inventory-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { movementIdOf } from '#projections/stock.ts'
 import { companyRegistered, itemCreated } from '../../support/facts.ts'

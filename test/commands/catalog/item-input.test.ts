@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { ItemChanges } from '#commands/catalog/item-input.ts'
-import { CreateItemInput, ReplaceItemInput } from '#commands/catalog/items.ts'
-import { describeIssues, type Problems } from '#domain/validation.ts'
+import { CreateItemInput, ReplaceItemInput } from '#commands/item-commands.ts'
+import { ItemChanges } from '#commands/item-input.ts'
+import { describeIssues, type Problems } from '#domain/refusals.ts'
 
 const NONE: Problems = { fields: {}, unknown_fields: [] }
 

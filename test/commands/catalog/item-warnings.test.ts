@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import type { Warning } from '#commands/catalog/item-input.ts'
 import {
   CreateItemInput,
   createItem,
@@ -7,10 +6,11 @@ import {
   replaceItem,
   UpdateItemInput,
   updateItem,
-} from '#commands/catalog/items.ts'
-import { recordStockMovement, StockMovementInput } from '#commands/catalog/stock-movements.ts'
-import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
-import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
+} from '#commands/item-commands.ts'
+import type { Warning } from '#commands/item-input.ts'
+import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
+import { recordOfflineSale } from '#commands/record-offline-sale.ts'
+import { recordStockMovement, StockMovementInput } from '#commands/stock-commands.ts'
 import { event } from '#events/catalogue.ts'
 import type { Command } from '#ledger/command.ts'
 import { companyRegistered, itemCreated, paymentTypeCreated } from '../../support/facts.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { deactivateItem, reactivateItem } from '#commands/catalog/items.ts'
+import { deactivateItem, reactivateItem } from '#commands/item-commands.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { companyRegistered, itemCreated } from '../../support/facts.ts'
 import { given } from '../../support/given.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ReplaceItemInput, replaceItem } from '#commands/catalog/items.ts'
+import { ReplaceItemInput, replaceItem } from '#commands/item-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { categoryCreated, companyRegistered, itemCreated, plainItem, stockCounted } from '../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../support/given.ts'

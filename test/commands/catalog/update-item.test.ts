@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { UpdateItemInput, updateItem } from '#commands/catalog/items.ts'
+import { UpdateItemInput, updateItem } from '#commands/item-commands.ts'
 import { fromThousandths } from '#domain/quantity.ts'
 import { event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'

@@ -8,7 +8,7 @@ import {
   replaceItem,
   UpdateItemInput,
   updateItem,
-} from '#commands/catalog/items.ts'
+} from '#commands/item-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { companyRegistered, itemCreated } from '../../support/facts.ts'
 import { given } from '../../support/given.ts'

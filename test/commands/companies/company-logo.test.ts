@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { UpdateCompanyInput, updateCompany } from '#commands/companies.ts'
-import { deleteCompanyLogo, setCompanyLogo } from '#commands/company-logo.ts'
+import { deleteCompanyLogo, setCompanyLogo, UpdateCompanyInput, updateCompany } from '#commands/company-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { companyRegistered } from '../../support/facts.ts'
 import { COMPANY_ID, given } from '../../support/given.ts'

@@ -1,4 +1,4 @@
-import { recordRestore } from '#commands/companies.ts'
+import { recordRestore } from '#commands/company-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { companyRegistered } from '../../support/facts.ts'
 import { COMPANY_ID, given } from '../../support/given.ts'

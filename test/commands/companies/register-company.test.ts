@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { RegisterCompanyInput, registerCompany } from '#commands/companies.ts'
+import { RegisterCompanyInput, registerCompany } from '#commands/company-commands.ts'
 import { companyRegistered } from '../../support/facts.ts'
 import { COMPANY_ID, given } from '../../support/given.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { UpdateCompanyInput, updateCompany } from '#commands/companies.ts'
+import { UpdateCompanyInput, updateCompany } from '#commands/company-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { companyRegistered } from '../../support/facts.ts'
 import { COMPANY_ID, given } from '../../support/given.ts'

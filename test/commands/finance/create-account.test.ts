@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { CreateReceivableInput, ReceivableReplacement } from '#commands/finance/receivables.ts'
-import { describeIssues } from '#domain/validation.ts'
+import { CreateReceivableInput, ReceivableReplacement } from '#commands/receivables-payables.ts'
+import { describeIssues } from '#domain/refusals.ts'
 import { companyRegistered } from '../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../support/given.ts'
 import { body, SIDES, wrong } from './sides.ts'

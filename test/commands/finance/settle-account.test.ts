@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { Settlement } from '#commands/finance/account-input.ts'
-import { PAYMENT_METHODS } from '#domain/payment-method.ts'
+import { Settlement } from '#commands/account-commands.ts'
+import { PAYMENT_METHODS } from '#domain/payment-rules.ts'
 import { companyRegistered, settlement } from '../../support/facts.ts'
 import { from, given, minute } from '../../support/given.ts'
 import { SIDES, wrong } from './sides.ts'

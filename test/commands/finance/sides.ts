@@ -1,9 +1,8 @@
-import { AccountPaymentBody } from '#commands/finance/account-input.ts'
-import * as payables from '#commands/finance/payables.ts'
-import * as receivables from '#commands/finance/receivables.ts'
+import { AccountPaymentBody } from '#commands/account-commands.ts'
+import * as payables from '#commands/receivables-payables.ts'
+import * as receivables from '#commands/receivables-payables.ts'
 import { event } from '#events/catalogue.ts'
-import type { Command } from '#ledger/command.ts'
-import type { NewEvent } from '#ledger/envelope.ts'
+import type { Command, NewEvent } from '#ledger/command.ts'
 import {
   customerCreated,
   payableCreated,

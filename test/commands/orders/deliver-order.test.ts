@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
-import { deliverOrder, undoDelivery } from '#commands/orders/deliver-order.ts'
+import { acknowledgeAlarm, deliverOrder, undoDelivery } from '#commands/order-commands.ts'
 import { inZone } from '#domain/instant.ts'
 import { event } from '#events/catalogue.ts'
 import {

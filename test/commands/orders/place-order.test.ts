@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
-import { describeIssues } from '#domain/validation.ts'
+import { OrderInput, placeOrder } from '#commands/order-commands.ts'
+import { describeIssues } from '#domain/refusals.ts'
 import { event } from '#events/catalogue.ts'
 import { companyRegistered, customerCreated, itemCreated, orderPlaced, storeCreated } from '../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../support/given.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { startPayment } from '#commands/orders/payment-attempts.ts'
-import { type RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
+import { startPayment } from '#commands/order-attempts.ts'
+import { type RecordPaymentInput, recordPayment } from '#commands/order-payment-command.ts'
 import { inZone } from '#domain/instant.ts'
 import { event } from '#events/catalogue.ts'
 import {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { completeRefund, type RequestRefundInput, refuseRefund, requestRefund } from '#commands/orders/refunds.ts'
+import { completeRefund, type RequestRefundInput, refuseRefund, requestRefund } from '#commands/order-attempts.ts'
 import { event } from '#events/catalogue.ts'
 import {
   approved,

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { recordPayment } from '#commands/orders/record-payment.ts'
-import { refuseRefund, requestRefund } from '#commands/orders/refunds.ts'
-import { acceptRefund, settleRefund } from '#commands/orders/settle-refunds.ts'
+import { refuseRefund, requestRefund } from '#commands/order-attempts.ts'
+import { recordPayment } from '#commands/order-payment-command.ts'
+import { acceptRefund, settleRefund } from '#commands/order-settlement.ts'
 import { event } from '#events/catalogue.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import {

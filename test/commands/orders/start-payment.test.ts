@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { refusePayment, type StartPaymentInput, startPayment } from '#commands/orders/payment-attempts.ts'
+import { refusePayment, type StartPaymentInput, startPayment } from '#commands/order-attempts.ts'
 import { event } from '#events/catalogue.ts'
-import type { NewEvent } from '#ledger/envelope.ts'
+import type { NewEvent } from '#ledger/command.ts'
+import { paymentByKey } from '#projections/order-payments.ts'
 import { orderById } from '#projections/orders.ts'
-import { paymentByKey } from '#projections/payment-keys.ts'
 import {
   attemptId,
   companyRegistered,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { CreatePaymentTypeInput, createPaymentType } from '#commands/payment-types.ts'
-import { PAYMENT_KINDS } from '#events/companies.ts'
+import { CreatePaymentTypeInput, createPaymentType } from '#commands/payment-type-commands.ts'
+import { PAYMENT_KINDS } from '#events/company-events.ts'
 import { companyRegistered, paymentTypeCreated } from '../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../support/given.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { UpdatePaymentTypeInput, updatePaymentType } from '#commands/payment-types.ts'
+import { UpdatePaymentTypeInput, updatePaymentType } from '#commands/payment-type-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { companyRegistered, paymentTypeCreated } from '../../support/facts.ts'
 import { given } from '../../support/given.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { CreateCustomerInput, ReplaceCustomerInput, UpdateCustomerInput } from '#commands/people/customers.ts'
-import { describeIssues, type Problems } from '#domain/validation.ts'
+import { CreateCustomerInput, ReplaceCustomerInput, UpdateCustomerInput } from '#commands/person-commands.ts'
+import { describeIssues, type Problems } from '#domain/refusals.ts'
 
 const CPF = '52998224725'
 const CNPJ = '11222333000181'

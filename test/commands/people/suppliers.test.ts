@@ -7,8 +7,8 @@ import {
   replaceSupplier,
   UpdateSupplierInput,
   updateSupplier,
-} from '#commands/people/suppliers.ts'
-import { describeIssues } from '#domain/validation.ts'
+} from '#commands/person-commands.ts'
+import { describeIssues } from '#domain/refusals.ts'
 import { event } from '#events/catalogue.ts'
 import { companyRegistered, customerCreated, noDetails, supplierCreated } from '../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../support/given.ts'

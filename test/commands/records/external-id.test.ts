@@ -1,16 +1,27 @@
 import { expect } from 'chai'
 import type { ZodType } from 'zod'
-import { CategoryChanges, CreateCategoryInput, ReplaceCategoryInput } from '#commands/catalog/categories.ts'
-import { ItemChanges } from '#commands/catalog/item-input.ts'
-import { CreateItemInput, ReplaceItemInput } from '#commands/catalog/items.ts'
-import { CreatePayableInput, PayableChanges, ReplacePayableInput } from '#commands/finance/payables.ts'
-import { CreateReceivableInput, ReceivableChanges, ReplaceReceivableInput } from '#commands/finance/receivables.ts'
-import { OrderInput } from '#commands/orders/place-order.ts'
-import { CreateCustomerInput, CustomerChanges, ReplaceCustomerInput } from '#commands/people/customers.ts'
-import { CreateSupplierInput, ReplaceSupplierInput, SupplierChanges } from '#commands/people/suppliers.ts'
-import { atExternalId } from '#commands/records.ts'
-import { refuse } from '#domain/refusal.ts'
-import { describeIssues } from '#domain/validation.ts'
+import { CategoryChanges, CreateCategoryInput, ReplaceCategoryInput } from '#commands/category-commands.ts'
+import { CreateItemInput, ReplaceItemInput } from '#commands/item-commands.ts'
+import { ItemChanges } from '#commands/item-input.ts'
+import { OrderInput } from '#commands/order-commands.ts'
+import {
+  CreateCustomerInput,
+  CreateSupplierInput,
+  CustomerChanges,
+  ReplaceCustomerInput,
+  ReplaceSupplierInput,
+  SupplierChanges,
+} from '#commands/person-commands.ts'
+import {
+  CreatePayableInput,
+  CreateReceivableInput,
+  PayableChanges,
+  ReceivableChanges,
+  ReplacePayableInput,
+  ReplaceReceivableInput,
+} from '#commands/receivables-payables.ts'
+import { atExternalId } from '#commands/record-commands.ts'
+import { describeIssues, refuse } from '#domain/refusals.ts'
 
 const refusal = (message: string) =>
   refuse('validation_failed', { fields: { external_id: [message] }, unknown_fields: [] })

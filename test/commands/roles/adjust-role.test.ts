@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { adjustRole } from '#commands/roles.ts'
-import { ROLE_PRESETS } from '#domain/permissions.ts'
+import { adjustRole } from '#commands/user-commands.ts'
+import { ROLE_PRESETS } from '#domain/rights.ts'
 import { event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { companyRef } from '#projections/companies.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { assignSaleCustomer } from '#commands/sales/assign-sale-customer.ts'
+import { assignSaleCustomer } from '#commands/register-sale.ts'
 import { event } from '#events/catalogue.ts'
 import {
   companyRegistered,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { CancelSaleInput, cancelSale } from '#commands/sales/cancel-sale.ts'
-import { registerSale, SaleInput } from '#commands/sales/register-sale.ts'
+import { CancelSaleInput, cancelSale } from '#commands/cancel-sale.ts'
+import { registerSale, SaleInput } from '#commands/register-sale.ts'
 import { event } from '#events/catalogue.ts'
 import {
   companyRegistered,

@@ -1,10 +1,9 @@
 import { expect } from 'chai'
-import { reverseReceivablePayment } from '#commands/finance/receivables.ts'
-import { dueBack } from '#commands/sales/money-back.ts'
-import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
-import { ReturnBody, returnGoods } from '#commands/sales/return-goods.ts'
-import type { DataOf } from '#events/catalogue.ts'
-import { event } from '#events/catalogue.ts'
+import { dueBack } from '#commands/money-back.ts'
+import { reverseReceivablePayment } from '#commands/receivables-payables.ts'
+import { recordOfflineSale } from '#commands/record-offline-sale.ts'
+import { ReturnBody, returnGoods } from '#commands/return-goods.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import {
   customerCreated,

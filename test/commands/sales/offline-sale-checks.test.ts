@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { addUp, type OfflineSaleSums } from '#commands/sales/offline-sale-checks.ts'
-import { type OfflineSale, OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
+import { type OfflineSale, OfflineSaleInput } from '#commands/offline-sale-input.ts'
+import { addUp, type OfflineSaleSums } from '#commands/offline-sale-warnings.ts'
 import { fromCents, lineTotal, toCents } from '#domain/money.ts'
 import { offlineSaleOf } from '../../support/offline-sales.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { fingerprintOf, type OfflineSale, OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
-import { describeIssues } from '#domain/validation.ts'
+import { fingerprintOf, type OfflineSale, OfflineSaleInput } from '#commands/offline-sale-input.ts'
+import { describeIssues } from '#domain/refusals.ts'
 import { offlineSaleOf } from '../../support/offline-sales.ts'
 
 /** Wrong fields with their messages. */

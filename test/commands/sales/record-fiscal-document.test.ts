@@ -1,12 +1,12 @@
 import { expect } from 'chai'
-import { cancelSale } from '#commands/sales/cancel-sale.ts'
+import { cancelSale } from '#commands/cancel-sale.ts'
 import {
   FiscalDocumentBody,
   FiscalDocumentFields,
   type FiscalDocumentInput,
   recordFiscalDocument,
-} from '#commands/sales/record-fiscal-document.ts'
-import { describeIssues } from '#domain/validation.ts'
+} from '#commands/fiscal-document-commands.ts'
+import { describeIssues } from '#domain/refusals.ts'
 import { event } from '#events/catalogue.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { accessKeyOf } from '../../support/access-key.ts'

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
-import { fingerprintOf } from '#commands/sales/offline-sale-input.ts'
-import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
-import { type RefusedSaleRecording, recordRefusedSale } from '#commands/sales/record-refused-sale.ts'
+import { fingerprintOf } from '#commands/offline-sale-input.ts'
+import { type RefusedSaleRecording, recordOfflineSale, recordRefusedSale } from '#commands/record-offline-sale.ts'
 import { FIRST_NEW_ID, given } from '../../support/given.ts'
 import { ACCOUNT, input, paidBy, recorded, shop, warning } from './record-offline-sale/shop.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { registerSale, SaleInput } from '#commands/sales/register-sale.ts'
+import { registerSale, SaleInput } from '#commands/register-sale.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import {

@@ -1,8 +1,7 @@
 import { expect } from 'chai'
-import { cancelSale } from '#commands/sales/cancel-sale.ts'
-import { ReturnBody, type ReturnInput, returnGoods } from '#commands/sales/return-goods.ts'
-import type { DataOf } from '#events/catalogue.ts'
-import { event } from '#events/catalogue.ts'
+import { cancelSale } from '#commands/cancel-sale.ts'
+import { ReturnBody, type ReturnInput, returnGoods } from '#commands/return-goods.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import {
   companyRegistered,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { SaleInput } from '#commands/sales/register-sale.ts'
-import { describeIssues, type Problems } from '#domain/validation.ts'
+import { SaleInput } from '#commands/register-sale.ts'
+import { describeIssues, type Problems } from '#domain/refusals.ts'
 
 const item = { catalog_item_id: 1, quantity: '1' }
 const minimal = { items: [item], payments: [] }

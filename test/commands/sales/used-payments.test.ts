@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
-import { registerSale, SaleInput } from '#commands/sales/register-sale.ts'
+import { recordOfflineSale } from '#commands/record-offline-sale.ts'
+import { registerSale, SaleInput } from '#commands/register-sale.ts'
 import { event } from '#events/catalogue.ts'
 import { type Accepted, isRefusal } from '#ledger/command.ts'
 import { offlineSaleCancelled, offlineSaleCompleted, saleCompleted } from '../../support/facts.ts'

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { connectStore, refuseStoreConnection, renewStoreConnection } from '#commands/store-connection.ts'
-import { updateStore } from '#commands/stores.ts'
+import { connectStore, refuseStoreConnection, renewStoreConnection, updateStore } from '#commands/store-commands.ts'
 import { event } from '#events/catalogue.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { type StoreSecrets, storeSecrets, storeSecretsByAlias } from '#projections/stores.ts'

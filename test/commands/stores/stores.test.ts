@@ -6,7 +6,7 @@ import {
   enableStore,
   UpdateStoreInput,
   updateStore,
-} from '#commands/stores.ts'
+} from '#commands/store-commands.ts'
 import { event } from '#events/catalogue.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { storeSecrets, storeSecretsByAlias } from '#projections/stores.ts'

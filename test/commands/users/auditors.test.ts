@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { inviteUser } from '#commands/invitations.ts'
-import { createUser, updateUser } from '#commands/users.ts'
+import { inviteUser } from '#commands/invitation-commands.ts'
+import { createUser, updateUser } from '#commands/user-commands.ts'
 import { addDays, dateInZone } from '#domain/instant.ts'
 import { event } from '#events/catalogue.ts'
 import { companyRegistered, userCreated } from '../../support/facts.ts'

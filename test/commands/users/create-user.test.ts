@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { CreateUserInput, createUser } from '#commands/users.ts'
+import { CreateUserInput, createUser } from '#commands/user-commands.ts'
 import { event } from '#events/catalogue.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { persons } from '#projections/users.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { deactivateUser, reactivateUser } from '#commands/users.ts'
+import { deactivateUser, reactivateUser } from '#commands/user-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { type DecisionContext, grantAll } from '#ledger/command.ts'
 import { userById } from '#projections/users.ts'

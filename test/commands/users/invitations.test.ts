@@ -5,13 +5,11 @@ import {
   InviteFields,
   inviteUser,
   renewInvitation,
-} from '#commands/invitations.ts'
-import { deactivateUser, reactivateUser } from '#commands/users.ts'
-import type { Permission } from '#domain/permissions.ts'
-import type { Role } from '#domain/roles.ts'
+} from '#commands/invitation-commands.ts'
+import { deactivateUser, reactivateUser } from '#commands/user-commands.ts'
+import type { Permission, Role } from '#domain/rights.ts'
 import { event } from '#events/catalogue.ts'
-import type { Accepted } from '#ledger/command.ts'
-import type { NewEvent } from '#ledger/envelope.ts'
+import type { Accepted, NewEvent } from '#ledger/command.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { companyRef } from '#projections/companies.ts'
 import { type Invitation, invitations, persons } from '#projections/users.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { deactivateUser, reactivateUser, UpdateUserInput, updateUser } from '#commands/users.ts'
+import { deactivateUser, reactivateUser, UpdateUserInput, updateUser } from '#commands/user-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { userById } from '#projections/users.ts'
 import { companyRegistered, userCreated } from '../../support/facts.ts'

@@ -9,9 +9,9 @@ import {
   switchOffWebhook,
   updateWebhook,
   WebhookFields,
-} from '#commands/webhooks.ts'
+} from '#commands/webhook-commands.ts'
 import { inZone } from '#domain/instant.ts'
-import { describeIssues } from '#domain/validation.ts'
+import { describeIssues } from '#domain/refusals.ts'
 import { event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { readModel } from '#projections/index.ts'

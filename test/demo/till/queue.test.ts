@@ -2,8 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import type { OfflineSale } from '#demo/till/sale.ts'
-import { openQueue } from '#demo/till/sale.ts'
+import { type OfflineSale, openQueue } from '#demo/till/demo-sales.ts'
 import { offlineSaleOf } from '../../support/offline-sales.ts'
 
 const sale = (offline_id: string) => offlineSaleOf({ offline_id }) as OfflineSale

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
-import { type PaymentType, type Product, sell } from '#demo/till/sale.ts'
+import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
+import { type PaymentType, type Product, sell } from '#demo/till/demo-sales.ts'
 import { explore } from '../../support/random.ts'
 
 const product = fc.record({

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { MASKED } from '#domain/personal-data.ts'
-import { keptDetails, maskedBody, maskedPath, maskedQuery } from '#http/request-log/masking.ts'
+import { MASKED } from '#domain/person-values.ts'
+import { keptDetails, maskedBody, maskedPath, maskedQuery } from '#http/request-log.ts'
 
 const masked = (body: unknown) => JSON.parse(maskedBody(body))
 

@@ -1,10 +1,14 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { purge } from '#background/retention.ts'
-import type { RequestLogBounds } from '#http/request-log/bounds.ts'
-import { purgeExcessRequests, purgeOldRequests } from '#http/request-log/purge.ts'
-import { createRequestLog, type LoggedRequest } from '#http/request-log/request-log.ts'
+import {
+  createRequestLog,
+  type LoggedRequest,
+  purgeExcessRequests,
+  purgeOldRequests,
+  type RequestLogBounds,
+} from '#http/request-log.ts'
+import { purge } from '#lib/background-loops.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../../support/database.ts'
 

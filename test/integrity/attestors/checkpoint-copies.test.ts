@@ -2,8 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import type { Attestor } from '#integrity/attestors/attestor.ts'
-import { createCopyTarget, createFolderTarget, nameOfCopy } from '#integrity/attestors/checkpoint-copies.ts'
+import { type Attestor, createCopyTarget, createFolderTarget, nameOfCopy } from '#integrity/attestors.ts'
 import { createLog, never, useOutside } from './log.ts'
 
 const put = (attestor: Attestor, checkpoint = createLog().checkpoint(3)) =>

@@ -4,19 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Served } from '#demo/serve-locally.ts'
-import { serveWitness } from '#demo/witness/server.ts'
-import { openWitness, type Witness } from '#demo/witness/witness.ts'
-import { AttestorFailed } from '#integrity/attestors/attestor.ts'
-import { createWitness, parseWitnesses } from '#integrity/attestors/witness.ts'
-import { formatCheckpoint } from '#integrity/proofs/checkpoint.ts'
-import {
-  COSIGNATURE,
-  cosignatureLine,
-  openNote,
-  parseVkey,
-  type VerifierKey,
-  verifierKey,
-} from '#integrity/proofs/note.ts'
+import { openWitness, serveWitness, type Witness } from '#demo/witness-server.ts'
+import { AttestorFailed, createWitness, parseWitnesses } from '#integrity/attestors.ts'
+import { formatCheckpoint } from '#integrity/checkpoint.ts'
+import { COSIGNATURE, cosignatureLine, openNote, parseVkey, type VerifierKey, verifierKey } from '#integrity/note.ts'
 import { createLog, never, useOutside } from './log.ts'
 
 const NOW = new Date('2026-11-22T20:00:00.000Z')

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { answerAsOf, readAsOf } from '#api/read-as-of.ts'
-import type { AsOfMoment } from '#integrity/audit/as-of.ts'
+import type { AsOfMoment } from '#integrity/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { presentSource } from '#queries/reader.ts'
 import type { Json, TestCompany } from '../../support/api.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { checkTables, checkTablesOnSchedule, findTableCheck } from '#integrity/audit/table-checks.ts'
+import { checkTables, checkTablesOnSchedule, findTableCheck } from '#integrity/table-checks.ts'
 import { OWN_DATABASE, useCompanyPerTest } from '../../support/use-api.ts'
 import { until } from '../../support/wait.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { recordDownload } from '#integrity/audit/downloads.ts'
+import { recordDownload } from '#integrity/downloads.ts'
 import { until } from '../../support/wait.ts'
 
 describe('record of a download', () => {

@@ -3,7 +3,7 @@ import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { keyIdOf, makeSigningKey, pemOf, readPublicKeys, readSigningKey } from '#integrity/audit/signing-key.ts'
+import { keyIdOf, makeSigningKey, pemOf, readPublicKeys, readSigningKey } from '#integrity/note.ts'
 
 describe('signing keys of checkpoints', () => {
   let directory: string

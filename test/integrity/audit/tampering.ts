@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
-import { createPostgresStore } from '#ledger/stores/postgres.ts'
+import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/command.ts'
+import { createPostgresStore } from '#ledger/stores/postgres-store.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { type Sketch, sealedAfter } from '../../ledger/sealed-events.ts'
 import { tamperBy } from '../../support/tamper.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { streamOf } from '#ledger/envelope.ts'
+import { streamOf } from '#ledger/command.ts'
 import { sealedAfter } from '../../ledger/sealed-events.ts'
 import {
   eventsOf,

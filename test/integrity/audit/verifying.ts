@@ -1,9 +1,8 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import type { Verification } from '#integrity/audit/chain-walk.ts'
-import { type VerifyOptions, verifyLedger } from '#integrity/audit/verify.ts'
+import { type Verification, type VerifyOptions, verifyLedger } from '#integrity/verify.ts'
 import type { EventStore } from '#ledger/port.ts'
-import { createPostgresStore } from '#ledger/stores/postgres.ts'
+import { createPostgresStore } from '#ledger/stores/postgres-store.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../../support/database.ts'
 

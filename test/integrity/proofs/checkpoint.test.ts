@@ -7,8 +7,8 @@ import {
   parseOrigin,
   parseProof,
   proofText,
-} from '#integrity/proofs/checkpoint.ts'
-import { EMPTY_ROOT, leafHash } from '#integrity/proofs/merkle.ts'
+} from '#integrity/checkpoint.ts'
+import { EMPTY_ROOT, leafHash } from '#integrity/merkle.ts'
 
 const INSTALLATION = '0198c1f2-7e1a-7c3e-8a55-6f1f3d9f0b11'
 const TEXT = `tillbook/${INSTALLATION}/company-7

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { idFloor } from '#integrity/proofs/id-gap.ts'
+import { idFloor } from '#integrity/restore.ts'
 
 const DAY_MS = 86_400_000
 const START_MS = Date.parse('2026-01-01T00:00:00.000Z')

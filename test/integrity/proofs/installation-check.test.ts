@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type Inconsistency, type InstallationView, inconsistencyOf } from '#integrity/proofs/installation-check.ts'
+import { type Inconsistency, type InstallationView, inconsistencyOf } from '#integrity/installation-check.ts'
 
 const OURS = '0198a000-0000-4000-8000-000000000001'
 const THEIRS = '0198a000-0000-4000-8000-000000000002'

@@ -11,7 +11,7 @@ import {
   leafHash,
   nodeHash,
   rootOf,
-} from '#integrity/proofs/merkle.ts'
+} from '#integrity/merkle.ts'
 import { explore, TITLE } from '../../support/random.ts'
 
 /** Test vectors of RFC 6962 implementations (certificate-transparency): inputs, roots and proofs. */

@@ -10,7 +10,7 @@ import {
   type VerifierKey,
   verifierKey,
   vkeyOf,
-} from '#integrity/proofs/note.ts'
+} from '#integrity/note.ts'
 
 /** The example of C2SP signed-note.md. */
 const VKEY = 'example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k'

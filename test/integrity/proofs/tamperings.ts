@@ -1,4 +1,4 @@
-import type { Envelope } from '#ledger/envelope.ts'
+import type { Envelope } from '#ledger/command.ts'
 import { eventAfter, KEYS, ledgerOf, ringOf, THIEF, type World } from './world.ts'
 
 /** Data under the control of an attacker with database, files and keys: exports by company, one line per event. */

@@ -1,18 +1,11 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { Pool } from 'pg'
-import {
-  appenderFrom,
-  EMPTY_ROOT,
-  isConsistent,
-  isIncluded,
-  leafHash,
-  type TreeHead,
-} from '#integrity/proofs/merkle.ts'
-import { proveConsistency, proveInclusion } from '#integrity/proofs/prove.ts'
-import { emptyTree, growTree, headOfTree, ledgerLog, TreeDiffers, type TreeLog } from '#integrity/proofs/trees.ts'
-import { streamOf } from '#ledger/envelope.ts'
-import { createPostgresStore } from '#ledger/stores/postgres.ts'
+import { appenderFrom, EMPTY_ROOT, isConsistent, isIncluded, leafHash, type TreeHead } from '#integrity/merkle.ts'
+import { proveConsistency, proveInclusion } from '#integrity/prover.ts'
+import { emptyTree, growTree, headOfTree, ledgerLog, TreeDiffers, type TreeLog } from '#integrity/trees.ts'
+import { streamOf } from '#ledger/command.ts'
+import { createPostgresStore } from '#ledger/stores/postgres-store.ts'
 import { createPool } from '#postgres/pool.ts'
 import { sealedAfter } from '../../ledger/sealed-events.ts'
 import { useDatabase } from '../../support/database.ts'

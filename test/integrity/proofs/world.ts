@@ -1,16 +1,9 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
-import { keyIdOf, type SigningKey } from '#integrity/audit/signing-key.ts'
-import {
-  type Checkpoint,
-  formatCheckpoint,
-  installationOriginOf,
-  originOf,
-  proofText,
-} from '#integrity/proofs/checkpoint.ts'
-import { entryOf, ringVkeyOf } from '#integrity/proofs/key-statement.ts'
-import { appenderFrom, inclusionProof, leafHash, nodeHash } from '#integrity/proofs/merkle.ts'
-import { cosignatureLine, signNote } from '#integrity/proofs/note.ts'
-import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
+import { type Checkpoint, formatCheckpoint, installationOriginOf, originOf, proofText } from '#integrity/checkpoint.ts'
+import { entryOf, ringVkeyOf } from '#integrity/checkpoint-keys.ts'
+import { appenderFrom, inclusionProof, leafHash, nodeHash } from '#integrity/merkle.ts'
+import { cosignatureLine, keyIdOf, type SigningKey, signNote } from '#integrity/note.ts'
+import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/command.ts'
 
 const INSTALLATION = '0190b2c4-2222-7000-8000-000000000002'
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex')

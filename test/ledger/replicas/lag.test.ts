@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { replicaLag } from '#ledger/replicas/lag.ts'
+import { replicaLag } from '#ledger/replicas/replicas.ts'
 
 describe('lag of a read replica', () => {
   const written = [

@@ -1,7 +1,13 @@
 import { expect } from 'chai'
 import type { EventStore } from '#ledger/port.ts'
-import { createReadRouter, LATEST, type ReadFrom } from '#ledger/replicas/reads.ts'
-import type { Replica, ReplicaPosition, ReplicaState } from '#ledger/replicas/replica.ts'
+import {
+  createReadRouter,
+  LATEST,
+  type ReadFrom,
+  type Replica,
+  type ReplicaPosition,
+  type ReplicaState,
+} from '#ledger/replicas/replicas.ts'
 import { TenantLimitExceeded } from '#lib/errors.ts'
 import type { Database } from '#postgres/database.ts'
 

@@ -1,8 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { createReplica, type ReplicaProbe } from '#ledger/replicas/replica.ts'
-import { monitorReplicas } from '#ledger/replicas/replica-monitor.ts'
-import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
+import { createReplica, monitorReplicas, type ReplicaProbe } from '#ledger/replicas/replicas.ts'
+import { createKeyedSemaphore } from '#lib/fair-sharing.ts'
 import { until } from '../../support/wait.ts'
 
 const MODEL = { version: 'v2', number: 2 }

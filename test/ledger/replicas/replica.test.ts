@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { createReplica } from '#ledger/replicas/replica.ts'
-import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
+import { createReplica } from '#ledger/replicas/replicas.ts'
+import { createKeyedSemaphore } from '#lib/fair-sharing.ts'
 
 const TABLES = 16_400
 const COMPANY = 7

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createStore } from '#commands/stores.ts'
+import { createStore } from '#commands/store-commands.ts'
 import { offlineSaleOf, upload } from '../../support/offline-sales.ts'
 import { alarmedOrder } from '../../support/orders.ts'
 import { textIn, usePanelUser } from '../../support/panel.ts'

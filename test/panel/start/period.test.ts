@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { periodOf, type StartPeriod } from '#panel/pages/start/period.ts'
+import { periodOf, type StartPeriod } from '#panel/pages/start-period.ts'
 import { niceTop } from '#panel/ui/chart.tsx'
 
 const calendar = { timezone: 'America/Sao_Paulo', today: '2026-03-11' }

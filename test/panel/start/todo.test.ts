@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { h } from 'preact'
 import { renderToString } from 'preact-render-to-string'
-import { FirstStepsOf, Todo } from '#panel/pages/start/todo.tsx'
+import { FirstStepsOf, Todo } from '#panel/pages/start-page.tsx'
 import { textIn } from '../../support/panel.ts'
 
 const NONE = { pending: { count: 0, amount: '0.00' }, overdue: { count: 0, amount: '0.00' } }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { startSandbox } from '#demo/provider-sandbox/server.ts'
+import { startSandbox } from '#demo/provider-sandbox/sandbox-listener.ts'
 import { createProviderClient } from '#payments/provider-client.ts'
 import { ProviderMisconfigured, ProviderRefused } from '#payments/provider-port.ts'
 import { account, callsOf, failure, newPayment } from './provider.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import QRCode from 'qrcode'
-import { updateCompany } from '#commands/companies.ts'
-import { disableStore } from '#commands/stores.ts'
+import { updateCompany } from '#commands/company-commands.ts'
+import { disableStore } from '#commands/store-commands.ts'
 import { ownKey } from '#ledger/write/idempotency.ts'
 import {
   ProviderMisconfigured,
@@ -9,7 +9,7 @@ import {
   ProviderRefused,
   ProviderUnavailable,
 } from '#payments/provider-port.ts'
-import { createPayByPix } from '#public-pages/checkout/pix.ts'
+import { createPayByPix } from '#public-pages/checkout-page.tsx'
 import { useCashier } from '../../api/pay-order/cashier.ts'
 import { type Json, PUBLIC_URL } from '../../support/api.ts'
 import { browser, type PanelReply, textIn } from '../../support/panel.ts'

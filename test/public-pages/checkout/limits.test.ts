@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createStore } from '#commands/stores.ts'
+import { createStore } from '#commands/store-commands.ts'
 import { type Json, PUBLIC_URL } from '../../support/api.ts'
 import { createMemoryProvider } from '../../support/memory-provider.ts'
 import { browser } from '../../support/panel.ts'

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
+import type { LiveUpdates } from '#http/live-updates.ts'
 import { Unavailable } from '#lib/errors.ts'
-import type { LiveUpdates } from '#live/updates.ts'
-import { createOrderUpdates } from '#public-pages/checkout/live.ts'
+import { createOrderUpdates } from '#public-pages/checkout-live.ts'
 import { until } from '../../support/wait.ts'
 
 /** Ledger with scripted revisions of the company and its orders. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createTakesPix } from '#public-pages/checkout/payment-methods.ts'
+import { createTakesPix } from '#public-pages/checkout-page.tsx'
 
 describe('checkout page: Pix support of a store', () => {
   it('is queried once in five minutes, and again afterwards', async () => {

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { event } from '#events/catalogue.ts'
-import type { NewEvent } from '#ledger/envelope.ts'
+import type { NewEvent } from '#ledger/command.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import { checkoutStateOf, mayAskForPix } from '#queries/checkout-state.ts'
+import { checkoutStateOf, mayAskForPix } from '#queries/order-queries.ts'
 import {
   approved,
   companyRegistered,

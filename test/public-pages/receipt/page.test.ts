@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { keyIdOf, type SigningKey } from '#integrity/audit/signing-key.ts'
-import { entryOf, type RingEntry, type Succession } from '#integrity/proofs/key-statement.ts'
-import { documentOf, PAGE_POLICY } from '#public-pages/receipt/document.tsx'
-import { trustedOf } from '#public-pages/receipt/receipt-page.ts'
+import { entryOf, type RingEntry, type Succession } from '#integrity/checkpoint-keys.ts'
+import { keyIdOf, type SigningKey } from '#integrity/note.ts'
+import { documentOf, PAGE_POLICY, trustedOf } from '#public-pages/receipt-page.tsx'
 import { INSTALLATION, newKey } from '../../support/receipts.ts'
 
 const signingKey = (): SigningKey => {

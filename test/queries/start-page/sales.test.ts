@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import { addDays, dateInZone, startOfDay } from '#domain/instant.ts'
 import { fromCents } from '#domain/money.ts'
 import { event } from '#events/catalogue.ts'
-import { refreshAllSalesRollups, refreshSalesRollups } from '#projections/refresh-sales-rollups.ts'
+import { refreshAllSalesRollups, refreshSalesRollups } from '#projections/sales-rollups.ts'
 import { fullReader } from '#queries/reader.ts'
-import { salesSums } from '#queries/sales/rollups.ts'
+import { salesSums } from '#queries/sales-sums.ts'
 import { useDatabase } from '../../support/database.ts'
 import {
   itemCreated,

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { type Refusal, refuse } from '#domain/refusal.ts'
-import { type Answer, type CommandResult, createAnswer } from '#ledger/write/answer.ts'
+import { type Refusal, refuse } from '#domain/refusals.ts'
+import { type Answer, type CommandResult, createAnswer } from '#ledger/write/idempotency.ts'
 import type { Request } from '#ledger/write/unit-of-work.ts'
 import { writeRequest } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
-import { countedWriter } from '#service/metrics/counted-writer.ts'
+import { countedWriter } from '#service/metrics.ts'
 import { answeringWriter } from '../../support/answering-writer.ts'
 
 const RESULT: CommandResult = { outcome: 'created', subject: 'sale/1', json: '{}' }

@@ -1,34 +1,31 @@
 import fc from 'fast-check'
 import * as z from 'zod'
-import type { AccountSide } from '#commands/finance/account-commands.ts'
-import { AccountPaymentInput, SettleInput } from '#commands/finance/account-input.ts'
-import { reverseAccountPayment } from '#commands/finance/account-payments.ts'
+import { AccountPaymentInput, type AccountSide, SettleInput } from '#commands/account-commands.ts'
+import { reverseAccountPayment } from '#commands/pay-accounts.ts'
 import {
   CreatePayableInput,
+  CreateReceivableInput,
   createPayable,
+  createReceivable,
   deletePayable,
+  deleteReceivable,
   PayableChanges,
   payableSide,
   payPayable,
-  ReplacePayableInput,
-  replacePayable,
-  settlePayable,
-  updatePayable,
-} from '#commands/finance/payables.ts'
-import {
-  CreateReceivableInput,
-  createReceivable,
-  deleteReceivable,
   payReceivable,
   ReceivableChanges,
+  ReplacePayableInput,
   ReplaceReceivableInput,
   receivableSide,
+  replacePayable,
   replaceReceivable,
+  settlePayable,
   settleReceivable,
+  updatePayable,
   updateReceivable,
-} from '#commands/finance/receivables.ts'
-import { RecordId } from '#commands/records.ts'
-import { PAYMENT_METHODS } from '#domain/payment-method.ts'
+} from '#commands/receivables-payables.ts'
+import { RecordId } from '#commands/record-commands.ts'
+import { PAYMENT_METHODS } from '#domain/payment-rules.ts'
 import { Id } from '#domain/text.ts'
 import { type Command, command } from '#ledger/command.ts'
 import { type Act, ById, byId, maybe, nullable, place } from './act.ts'

@@ -7,7 +7,7 @@ import {
   replaceCategory,
   UpdateCategoryInput,
   updateCategory,
-} from '#commands/catalog/categories.ts'
+} from '#commands/category-commands.ts'
 import {
   CreateItemInput,
   createItem,
@@ -17,9 +17,9 @@ import {
   replaceItem,
   UpdateItemInput,
   updateItem,
-} from '#commands/catalog/items.ts'
-import { recordStockMovement, StockMovementInput } from '#commands/catalog/stock-movements.ts'
-import { RecordId } from '#commands/records.ts'
+} from '#commands/item-commands.ts'
+import { RecordId } from '#commands/record-commands.ts'
+import { recordStockMovement, StockMovementInput } from '#commands/stock-commands.ts'
 import { type Act, byId, maybe, nullable, place } from './act.ts'
 import { changing, externalId, money, name, rarely } from './values.ts'
 

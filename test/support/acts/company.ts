@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import * as z from 'zod'
-import { hashKey } from '#access/api-keys.ts'
-import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-keys.ts'
-import { UpdateCompanyInput, updateCompany } from '#commands/companies.ts'
-import { InviteFields, inviteUser } from '#commands/invitations.ts'
+import { hashKey } from '#access/api-authenticator.ts'
+import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-key-commands.ts'
+import { UpdateCompanyInput, updateCompany } from '#commands/company-commands.ts'
+import { InviteFields, inviteUser } from '#commands/invitation-commands.ts'
 import {
   CreatePaymentTypeInput,
   createPaymentType,
   UpdatePaymentTypeInput,
   updatePaymentType,
-} from '#commands/payment-types.ts'
-import { RecordId } from '#commands/records.ts'
+} from '#commands/payment-type-commands.ts'
+import { RecordId } from '#commands/record-commands.ts'
 import {
   ChangePasswordInput,
   CreateUserInput,
@@ -20,9 +20,9 @@ import {
   reactivateUser,
   UpdateUserInput,
   updateUser,
-} from '#commands/users.ts'
-import { SCOPES } from '#domain/scopes.ts'
-import { PAYMENT_KINDS, PLANS, TAX_REGIMES } from '#events/companies.ts'
+} from '#commands/user-commands.ts'
+import { SCOPES } from '#domain/rights.ts'
+import { PAYMENT_KINDS, PLANS, TAX_REGIMES } from '#events/company-events.ts'
 import { type Act, byId, maybe, nullable, place } from './act.ts'
 import { name } from './values.ts'
 

@@ -1,24 +1,29 @@
 import fc from 'fast-check'
-import { AcknowledgeAlarmInput, acknowledgeAlarm } from '#commands/orders/acknowledge-alarm.ts'
-import { CancelOrderInput, cancelOrder } from '#commands/orders/cancel-order.ts'
-import { DeliverOrderInput, deliverOrder, undoDelivery } from '#commands/orders/deliver-order.ts'
-import {
-  RefusePaymentInput,
-  refusePayment,
-  StartPaymentInput,
-  startPayment,
-} from '#commands/orders/payment-attempts.ts'
-import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
-import { RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
 import {
   CompleteRefundInput,
   completeRefund,
+  RefusePaymentInput,
   RefuseRefundInput,
   RequestRefundInput,
+  refusePayment,
   refuseRefund,
   requestRefund,
-} from '#commands/orders/refunds.ts'
-import { AcceptRefundInput, acceptRefund, SettleRefundInput, settleRefund } from '#commands/orders/settle-refunds.ts'
+  StartPaymentInput,
+  startPayment,
+} from '#commands/order-attempts.ts'
+import {
+  AcknowledgeAlarmInput,
+  acknowledgeAlarm,
+  CancelOrderInput,
+  cancelOrder,
+  DeliverOrderInput,
+  deliverOrder,
+  OrderInput,
+  placeOrder,
+  undoDelivery,
+} from '#commands/order-commands.ts'
+import { RecordPaymentInput, recordPayment } from '#commands/order-payment-command.ts'
+import { AcceptRefundInput, acceptRefund, SettleRefundInput, settleRefund } from '#commands/order-settlement.ts'
 import {
   CreateStoreInput,
   createStore,
@@ -27,7 +32,7 @@ import {
   SwitchStoreInput,
   UpdateStoreInput,
   updateStore,
-} from '#commands/stores.ts'
+} from '#commands/store-commands.ts'
 import { attemptId } from '../facts.ts'
 import { type Act, maybe, nullable, place } from './act.ts'
 

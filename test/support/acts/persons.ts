@@ -1,22 +1,20 @@
 import fc from 'fast-check'
 import {
   CreateCustomerInput,
-  createCustomer,
-  deleteCustomer,
-  ReplaceCustomerInput,
-  replaceCustomer,
-  UpdateCustomerInput,
-  updateCustomer,
-} from '#commands/people/customers.ts'
-import {
   CreateSupplierInput,
+  createCustomer,
   createSupplier,
+  deleteCustomer,
   deleteSupplier,
+  ReplaceCustomerInput,
   ReplaceSupplierInput,
+  replaceCustomer,
   replaceSupplier,
+  UpdateCustomerInput,
   UpdateSupplierInput,
+  updateCustomer,
   updateSupplier,
-} from '#commands/people/suppliers.ts'
+} from '#commands/person-commands.ts'
 import { type Act, ById, byId, maybe, nullable } from './act.ts'
 import { changing, externalId, name } from './values.ts'
 

@@ -10,9 +10,9 @@ import {
   updateWebhook,
   WebhookChanges,
   WebhookFields,
-} from '#commands/webhooks.ts'
+} from '#commands/webhook-commands.ts'
 import { Id } from '#domain/text.ts'
-import { SWITCH_OFF_REASONS, WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { SWITCH_OFF_REASONS, WEBHOOK_EVENTS } from '#events/catalogue.ts'
 import { type Act, ById, byId, maybe, nullable, place } from './act.ts'
 
 /** A secret that no event may contain. */

@@ -1,4 +1,4 @@
-import { CreateCustomerInput, createCustomer } from '#commands/people/customers.ts'
+import { CreateCustomerInput, createCustomer } from '#commands/person-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { companyRegistered, customerCreated, noDetails } from '../../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../../support/given.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ReplaceCustomerInput, replaceCustomer } from '#commands/people/customers.ts'
+import { ReplaceCustomerInput, replaceCustomer } from '#commands/person-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { companyRegistered, customerCreated, noDetails } from '../../../support/facts.ts'
 import { FIRST_NEW_ID, given } from '../../../support/given.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { UpdateCustomerInput, updateCustomer } from '#commands/people/customers.ts'
+import { UpdateCustomerInput, updateCustomer } from '#commands/person-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { companyRegistered, customerCreated } from '../../../support/facts.ts'
 import { given } from '../../../support/given.ts'

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { cancelSale } from '#commands/sales/cancel-sale.ts'
-import { fingerprintOf } from '#commands/sales/offline-sale-input.ts'
-import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
-import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
+import { cancelSale } from '#commands/cancel-sale.ts'
+import { recordFiscalDocument } from '#commands/fiscal-document-commands.ts'
+import { fingerprintOf } from '#commands/offline-sale-input.ts'
+import { recordOfflineSale } from '#commands/record-offline-sale.ts'
 import { event } from '#events/catalogue.ts'
 import type { Accepted } from '#ledger/command.ts'
-import { offlineSaleById } from '#projections/offline-sales.ts'
+import { offlineSaleById } from '#projections/fiscal-documents.ts'
 import {
   customerCreated,
   itemCreated,

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
+import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { Accepted } from '#ledger/command.ts'
 import { companyRegistered, itemCreated, paymentTypeCreated } from '../../../support/facts.ts'

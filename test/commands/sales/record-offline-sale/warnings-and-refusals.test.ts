@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
-import type { Refusal } from '#domain/refusal.ts'
+import { recordOfflineSale } from '#commands/record-offline-sale.ts'
+import type { Refusal } from '#domain/refusals.ts'
 import { event } from '#events/catalogue.ts'
 import { stockById } from '#projections/stock.ts'
 import { customerCreated, offlineSaleCompleted } from '../../../support/facts.ts'

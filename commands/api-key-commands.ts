@@ -1,0 +1,50 @@
+import * as z from 'zod'
+import { Instant } from '#domain/instant.ts'
+import { invalid, refuse } from '#domain/refusals.ts'
+import { inOrder, SCOPES } from '#domain/rights.ts'
+import { boundedText } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { type ApiKeySecret, apiKeyById, apiKeySecrets } from '#projections/api-keys.ts'
+import { ownCompany } from '#projections/companies.ts'
+import type { RecordId } from './record-commands.ts'
+
+/** Limit of active keys (neither revoked nor expired) per company (KEY-4). */
+export const MAX_ACTIVE_KEYS = 5
+
+/** Prefix and hash of the key; only the caller knows the key itself. */
+export const CreateApiKeyInput = z.strictObject({
+  name: boundedText(80),
+  scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length),
+  expires_at: Instant.nullish(),
+  prefix: z.string(),
+  hash: z.instanceof(Buffer),
+})
+export type CreateApiKeyInput = z.infer<typeof CreateApiKeyInput>
+
+export const createApiKey = command<CreateApiKeyInput>({
+  permission: 'manage_integrations',
+  needs: () => [ownCompany],
+  decide(rows, { name, scopes, prefix, hash, expires_at = null }, { companyId, recordedAt: now, nextId }) {
+    if (expires_at !== null && expires_at <= now) return invalid('expires_at', 'deve estar no futuro')
+    const keys = rows.get(ownCompany)?.active_keys ?? []
+    const active = keys.filter((key) => key.expires_at === null || key.expires_at > now)
+    if (active.length >= MAX_ACTIVE_KEYS) return refuse('key_limit_reached')
+    const id = nextId('api_key')
+    const created = event('ApiKeyCreated', { id, name, prefix, scopes: inOrder(scopes), expires_at })
+    const secret: ApiKeySecret = { company_id: companyId, api_key_id: id, hash }
+    return accept('created', created.subject, [created], [{ table: apiKeySecrets, row: secret }])
+  },
+})
+
+/** Revokes a key for good: its next request fails on every process. An expired key can be revoked too. */
+export const revokeApiKey = command<RecordId>({
+  permission: 'manage_integrations',
+  needs: ({ id }) => [apiKeyById(id)],
+  decide(rows, { id }) {
+    const key = rows.get(apiKeyById(id))
+    if (!key) return refuse('not_found')
+    if (key.revoked_at) return accept('unchanged', `api_key/${id}`)
+    return accept('updated', `api_key/${id}`, [event('ApiKeyRevoked', { id })])
+  },
+})

@@ -1,0 +1,106 @@
+import * as z from 'zod'
+import { type Refusal, refuse } from '#domain/refusals.ts'
+import { Id, NewExternalId, nameText } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import type { AnyRef } from '#ledger/table.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { type CategoryFields, categoryByExternalId, categoryById, categoryByName } from '#projections/catalog.ts'
+import type { CommandWarnings } from './item-input.ts'
+import { changedRecordFields, duplicateOf, isEmpty, namedRefs, type RecordId, spelledAlike } from './record-commands.ts'
+
+const Name = nameText(80)
+
+/** Body of POST /catalog/categories and of PUT by-external (its external id comes from the path). */
+export const CreateCategoryInput = z.strictObject({ external_id: NewExternalId.nullish(), name: Name })
+export type CreateCategoryInput = z.infer<typeof CreateCategoryInput>
+
+/** Creates a category with a unique name and external id. */
+export const createCategory = command<CreateCategoryInput>({
+  permission: 'edit_catalog',
+  needs: uniqueRefs,
+  decide(rows, { name, external_id = null }, { nextId }) {
+    const duplicate = findDuplicate(rows, { name, external_id }, null)
+    if (duplicate) return duplicate
+    const created = event('CategoryCreated', { id: nextId('category'), external_id, name })
+    return accept('created', created.subject, [created], [], alike(rows, name, null))
+  },
+})
+
+/** Body of PUT /catalog/categories/by-external/{external_id}, and each item of a batch. */
+export const ReplaceCategoryInput = z.strictObject({ external_id: NewExternalId, name: Name })
+export type ReplaceCategoryInput = z.infer<typeof ReplaceCategoryInput>
+
+/** Creates, replaces or revives the category with this external id. */
+export const replaceCategory = command<ReplaceCategoryInput>({
+  permission: 'edit_catalog',
+  needs: uniqueRefs,
+  decide(rows, fields, { nextId }) {
+    const known = rows.get(categoryByExternalId(fields.external_id))
+    const duplicate = findDuplicate(rows, { name: fields.name }, known?.id ?? null)
+    if (duplicate) return duplicate
+    const remarks = alike(rows, fields.name, known?.id ?? null)
+    if (!known) {
+      const created = event('CategoryCreated', { id: nextId('category'), ...fields })
+      return accept('created', created.subject, [created], [], remarks)
+    }
+    const { id } = known
+    if (known.deleted_at)
+      return accept('updated', `category/${id}`, [event('CategoryRevived', { id, ...fields })], [], remarks)
+    return changed(id, changedRecordFields(known.doc, fields), remarks)
+  },
+})
+
+/** Body of PATCH /catalog/categories/{id}; absent fields stay unchanged. */
+export const CategoryChanges = z.strictObject({ external_id: NewExternalId.nullish(), name: Name.optional() })
+
+export const UpdateCategoryInput = z.strictObject({ id: Id, changes: CategoryChanges })
+export type UpdateCategoryInput = z.infer<typeof UpdateCategoryInput>
+
+/** Changes the given fields; its items show the new name. */
+export const updateCategory = command<UpdateCategoryInput>({
+  permission: 'edit_catalog',
+  needs: ({ id, changes }) => [categoryById(id), ...uniqueRefs(changes)],
+  decide(rows, { id, changes: patch }) {
+    const known = rows.get(categoryById(id))
+    if (!known || known.deleted_at) return refuse('not_found')
+    const duplicate = findDuplicate(rows, patch, id)
+    return duplicate ?? changed(id, changedRecordFields(known.doc, patch), alike(rows, patch.name, id))
+  },
+})
+
+/**
+ * Removes a category from lists and frees its name. Its items have no category until it is revived or they get another
+ * one (ITEM-8).
+ */
+export const deleteCategory = command<RecordId>({
+  permission: 'edit_catalog',
+  needs: ({ id }) => [categoryById(id)],
+  decide(rows, { id }) {
+    const known = rows.get(categoryById(id))
+    if (!known || known.deleted_at) return refuse('not_found')
+    return accept('deleted', `category/${id}`, [event('CategoryDeleted', { id })])
+  },
+})
+
+type UniqueFields = Partial<{ readonly [F in keyof CategoryFields]: CategoryFields[F] | undefined }>
+
+function uniqueRefs({ name, external_id }: UniqueFields): AnyRef[] {
+  return [...namedRefs(categoryByName, name), ...(external_id ? [categoryByExternalId(external_id)] : [])]
+}
+
+/** Refusal if another category has this name or external id; the name is checked first. */
+function findDuplicate(rows: Rows, { name, external_id }: UniqueFields, ownId: number | null): Refusal | null {
+  const sameName = name === undefined ? null : duplicateOf('name', rows.get(categoryByName(name)), ownId)
+  if (sameName || !external_id) return sameName
+  return duplicateOf('external_id', rows.get(categoryByExternalId(external_id)), ownId)
+}
+
+const alike = (rows: Rows, name: string | undefined, ownId: number | null) =>
+  spelledAlike(rows, { byName: categoryByName }, name, ownId)
+
+function changed(id: number, changes: UniqueFields, remarks: CommandWarnings | undefined) {
+  if (isEmpty(changes)) return accept('unchanged', `category/${id}`, [], [], remarks)
+  const updated = event('CategoryUpdated', { id, changes: changes as Partial<CategoryFields> })
+  return accept('updated', `category/${id}`, [updated], [], remarks)
+}

@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto'
+import * as z from 'zod'
+import { Instant } from '#domain/instant.ts'
+import { fromCents, toCents } from '#domain/money.ts'
+import { uploadedDetailsShape } from '#domain/payment-rules.ts'
+import { JsonMoney, JsonQuantity } from '#domain/quantity.ts'
+import { printable } from '#domain/refusals.ts'
+import { ExternalId, Id } from '#domain/text.ts'
+import { OFFLINE_PAYMENT_STATUSES, OFFLINE_SALE_STATUSES } from '#events/sale-events.ts'
+
+const Item = z
+  .object({ product_id: Id, quantity: JsonQuantity, price: JsonMoney, total: JsonMoney })
+  .meta({ id: 'OfflineItem' })
+const Payment = z
+  .object({
+    payment_type_id: Id,
+    amount: JsonMoney,
+    status: z.enum(OFFLINE_PAYMENT_STATUSES),
+    ...uploadedDetailsShape,
+  })
+  .meta({ id: 'OfflinePayment' })
+
+/** Integers count as their text: tills number their sales and sessions. */
+export const OfflineId = z.preprocess((value) => (Number.isSafeInteger(value) ? String(value) : value), ExternalId)
+
+/**
+ * Uploaded offline sale, amounts as decimal texts. Its sums are checked later, with the payment types. Unknown
+ * fields are ignored: tills of many versions upload.
+ */
+export const OfflineSaleInput: z.ZodType<OfflineSale> = z
+  .object({
+    offline_id: OfflineId,
+    total: JsonMoney,
+    amount_received: JsonMoney.nullish(),
+    change: JsonMoney.nullish(),
+    status: z.enum(OFFLINE_SALE_STATUSES),
+    created_at: Instant,
+    customer_id: z
+      .unknown()
+      .optional()
+      .meta({ override: { type: ['integer', 'null'], minimum: 1 } }),
+    cash_session_id: OfflineId.nullish(),
+    cancelled_at: Instant.nullish(),
+    items: z.array(Item).min(1, 'informe ao menos um item').max(500, 'no máximo 500 itens'),
+    payments: z.array(Payment).max(50, 'no máximo 50 pagamentos'),
+  })
+  .transform(({ amount_received = null, change = null, customer_id, cash_session_id = null, ...sale }) => ({
+    ...sale,
+    amount_received,
+    change,
+    cash_session_id,
+    cancelled_at: sale.status === 'cancelled' ? (sale.cancelled_at ?? null) : null,
+    customer: customerOf(customer_id),
+  }))
+
+/** An invalid customer id does not block the sale: it counts as an unknown customer. */
+function customerOf(sent: unknown): OfflineSale['customer'] {
+  if (sent === null || sent === undefined) return null
+  const text = typeof sent === 'object' ? '{…}' : String(sent)
+  return { id: Id.safeParse(sent).data ?? null, sent: printable(text.slice(0, 100)) }
+}
+
+/** Sale as sent by a till. Tills without a cash drawer leave out `amount_received` and `change`: null. */
+export interface OfflineSale {
+  readonly offline_id: string
+  readonly total: string
+  readonly amount_received: string | null
+  readonly change: string | null
+  readonly status: (typeof OFFLINE_SALE_STATUSES)[number]
+  /** UTC */
+  readonly created_at: string
+  readonly customer: { readonly id: number | null; readonly sent: string } | null
+  /** Session that took the money, or of a cancelled sale gives it back; null if the till names none. */
+  readonly cash_session_id: string | null
+  /** Of a cancelled sale, by the till's clock (UTC); null if the till does not say it. */
+  readonly cancelled_at: string | null
+  readonly items: readonly z.infer<typeof Item>[]
+  readonly payments: readonly z.infer<typeof Payment>[]
+}
+
+/** Sale of a till, with the user who is logged in there; not part of what the till sends. */
+export interface OfflineSaleUpload extends OfflineSale {
+  readonly sellerId?: number
+  /** From books that are older than the records here: its age is no sign of a wrong clock. Not sent by tills. */
+  readonly isHistory?: true
+}
+
+/**
+ * SHA-256 (hex) of a sale by value: 10, 10.0 and 10.00 are equal, and so are equal instants in different time zones.
+ * The customer, the cash session and the time of a cancellation are excluded, and so are details of payments: they do
+ * not make a different sale.
+ */
+export function fingerprintOf(sale: OfflineSale): string {
+  const { offline_id, total, status, created_at } = sale
+  const { amount_received, change } = cashOf(sale)
+  const items = sale.items.map(({ product_id, quantity, price, total }) => [product_id, quantity, price, total])
+  const payments = sale.payments.map((payment) => [payment.payment_type_id, payment.amount, payment.status])
+  const known = [offline_id, total, amount_received, change, status, created_at, items, payments]
+  return createHash('sha256').update(JSON.stringify(known)).digest('hex')
+}
+
+/** Defaults: the received amount is the paid one, the change is what exceeds the total. */
+function cashOf({ total, amount_received, change, payments }: OfflineSale) {
+  const wanted = toCents(total)
+  const paid = payments.reduce((sum, { amount }) => sum + toCents(amount), 0)
+  const received = toCents(amount_received ?? fromCents(change === null ? paid : wanted + toCents(change)))
+  return {
+    amount_received: fromCents(received),
+    change: change ?? fromCents(Math.max(received - wanted, 0)),
+  }
+}

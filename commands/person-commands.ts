@@ -1,0 +1,338 @@
+import * as z from 'zod'
+import { StateRegistration } from '#domain/fiscal-values.ts'
+import { type MetadataInput, mergedMetadata } from '#domain/record-values.ts'
+import { forgotten, type Refusal, refuse } from '#domain/refusals.ts'
+import { Id, NewExternalId, nameText, orNone } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { IE_INDICATORS } from '#events/person-events.ts'
+import { accept, type Command, command, isRefusal, type NewEvent } from '#ledger/command.ts'
+import type { Ref } from '#ledger/table.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { IS_OPEN } from '#projections/finance.ts'
+import {
+  type CustomerFields,
+  customerByExternalId,
+  customerById,
+  customerByName,
+  type PersonFields,
+  type PersonRow,
+  type SupplierFields,
+  supplierByExternalId,
+  supplierById,
+  supplierByName,
+} from '#projections/people.ts'
+import {
+  checkDocument,
+  documentTypeMismatch,
+  namesLike,
+  type PersonPatch,
+  patchOf,
+  personChangesShape,
+  personOf,
+  personShape,
+} from './person-input.ts'
+import {
+  changedRecordFields,
+  duplicateOf,
+  isEmpty,
+  namedRefs,
+  type RecordId,
+  spelledAlike,
+  withoutEmpty,
+} from './record-commands.ts'
+
+/** Differences between customers and suppliers: lookups and events. `F`: the recorded fields. */
+interface PersonCommandKind<F extends PersonFields> extends Lookups<PersonRow<F>> {
+  /** Used in event subjects and for ids. */
+  readonly name: 'customer' | 'supplier'
+  /** Table of its accounts. */
+  readonly accounts: 'receivables' | 'payables'
+  byId(id: number): Ref<PersonRow<F>>
+  created(id: number, fields: F): NewEvent
+  updated(id: number, changes: Partial<F>): NewEvent
+  deleted(id: number): NewEvent
+  revived(id: number, fields: F): NewEvent
+}
+
+/** Creates a person with a name and external id that are unique in its kind. */
+function createPerson<F extends PersonFields, I extends { name: string } & UniqueFields>(
+  kind: PersonCommandKind<F>,
+  fieldsOf: (input: I) => F,
+): Command<I> {
+  return command<I>({
+    permission: 'edit_people',
+    needs: (input) => uniqueRefs(kind, input),
+    needsMore: (rows, input) => suggestedRefs(rows, kind, input, null),
+    decide(rows, input, { nextId }) {
+      const duplicate = findDuplicate(rows, kind, input, null)
+      if (duplicate) return duplicate
+      const created = kind.created(nextId(kind.name), fieldsOf(input))
+      return accept('created', created.subject, [created], [], spelledAlike(rows, kind, input.name, null))
+    },
+  })
+}
+
+interface Replacement extends UniqueFields {
+  readonly name: string
+  readonly external_id: string
+  readonly metadata?: MetadataInput | null | undefined
+}
+
+/** Creates, replaces or revives the person with this external id. */
+function replacePerson<F extends PersonFields, I extends Replacement>(
+  kind: PersonCommandKind<F>,
+  fieldsOf: (input: I) => F,
+): Command<I> {
+  return command<I>({
+    permission: 'edit_people',
+    needs: (input) => uniqueRefs(kind, input),
+    needsMore: (rows, input) =>
+      suggestedRefs(rows, kind, input, rows.get(kind.byExternalId(input.external_id))?.id ?? null),
+    decide(rows, input, { nextId }) {
+      const known = rows.get(kind.byExternalId(input.external_id))
+      const closed = known && closedBy(kind, known)
+      if (closed) return closed
+      const duplicate = findDuplicate(rows, kind, { ...input, external_id: null }, known?.id ?? null)
+      if (duplicate) return duplicate
+      const given = fieldsOf(input)
+      const fields = known && input.metadata === undefined ? { ...given, metadata: known.doc.metadata } : given
+      const remarks = spelledAlike(rows, kind, input.name, known?.id ?? null)
+      if (!known) {
+        const created = kind.created(nextId(kind.name), fields)
+        return accept('created', created.subject, [created], [], remarks)
+      }
+      const { id } = known
+      const subject = `${kind.name}/${id}`
+      if (known.deleted_at) return accept('updated', subject, [kind.revived(id, fields)], [], remarks)
+      const changes = changedRecordFields(known.doc, fields)
+      if (isEmpty(changes)) return accept('unchanged', subject, [], [], remarks)
+      return accept('updated', subject, [kind.updated(id, changes)], [], remarks)
+    },
+  })
+}
+
+interface Update<F extends PersonFields> extends RecordId {
+  readonly changes: PersonPatch<F>
+}
+
+/** Changes the given fields. Values that are equal already record nothing. */
+function updatePerson<F extends PersonFields>(kind: PersonCommandKind<F>): Command<Update<F>> {
+  return command<Update<F>>({
+    permission: 'edit_people',
+    needs: ({ id, changes }) => [kind.byId(id), ...uniqueRefs(kind, changes)],
+    needsMore: (rows, { id, changes: { name, document } }) =>
+      suggestedRefs(rows, kind, { name, document: document ?? rows.get(kind.byId(id))?.doc.document }, id),
+    decide(rows, { id, changes: patch }) {
+      const known = rows.get(kind.byId(id))
+      if (!known || known.deleted_at) return refuse('not_found')
+      const closed = closedBy(kind, known)
+      if (closed) return closed
+      const metadata = mergedMetadata(known.doc.metadata, patch.metadata)
+      if (metadata && isRefusal(metadata)) return metadata
+      const after: Partial<F> = { ...patchOf(known.doc, patch), metadata }
+      const named = { document: known.doc.document, ...after }
+      const refusal = documentTypeMismatch(known.doc, after) ?? findDuplicate(rows, kind, named, id)
+      if (refusal) return refusal
+      const changes = changedRecordFields(known.doc, after)
+      const subject = `${kind.name}/${id}`
+      const remarks = spelledAlike(rows, kind, patch.name, id)
+      if (isEmpty(changes)) return accept('unchanged', subject, [], [], remarks)
+      return accept('updated', subject, [kind.updated(id, changes)], [], remarks)
+    },
+  })
+}
+
+interface Deletion extends RecordId {
+  /** Deletes a person with open accounts too. */
+  readonly force?: boolean | undefined
+}
+
+/** Statement that returns what is open of a person ($2), as `balance`; no row without any. */
+const balanceStatement = ({ accounts }: Pick<PersonCommandKind<PersonFields>, 'accounts'>) => ({
+  name: `open_balance_of_${accounts}`,
+  text: `select (sum(open_cents) * 0.01)::text as balance from ${accounts} where company_id = $1 and party_id = $2 and ${IS_OPEN} having count(*) > 0`,
+})
+
+/**
+ * Removes a person from lists and frees the name. The external id stays, so that PUT by-external can revive the record.
+ * A person with open accounts stays among the debtors, by the name on them, until they are paid (PERSON-10).
+ */
+function deletePerson<F extends PersonFields>(kind: PersonCommandKind<F>): Command<Deletion> {
+  return command<Deletion>({
+    permission: 'edit_people',
+    needs: ({ id }) => [kind.byId(id)],
+    lookup: (_rows, { id }) => ({ ...balanceStatement(kind), values: [id] }),
+    decide(rows, { id, force }, { found }) {
+      const known = rows.get(kind.byId(id))
+      if (!known || known.deleted_at) return refuse('not_found')
+      const [open] = found as { readonly balance: string }[]
+      if (open && !force) return refuse('open_balance', { balance: open.balance })
+      return accept('deleted', `${kind.name}/${id}`, [kind.deleted(id)])
+    },
+  })
+}
+
+/** Refusal if the person is erased or queued for erasure: its record no longer changes (PRIV-6). */
+function closedBy<F extends PersonFields>(
+  { name }: PersonCommandKind<F>,
+  { id, doc }: Readonly<PersonRow<F>>,
+): Refusal | null {
+  return doc.forgotten_at === null && doc.forgetting_due_on === null ? null : forgotten(`${name}/${id}`)
+}
+
+/** Lookups of persons of one kind by unique values. */
+interface Lookups<R> {
+  byName(name: string): Ref<R>
+  byExternalId(externalId: string): Ref<R>
+}
+
+/** Absent and null values are never duplicates. */
+interface UniqueFields {
+  readonly name?: string | null | undefined
+  readonly external_id?: string | null
+  /** Not unique; a part of it tells persons of one name apart. */
+  readonly document?: string | null | undefined
+}
+
+function uniqueRefs<R>({ byName, byExternalId }: Lookups<R>, { name, external_id }: UniqueFields): Ref<R>[] {
+  return [...namedRefs(byName, name), ...(external_id ? [byExternalId(external_id)] : [])]
+}
+
+/** Refusal if another person of the kind has this name or external id; the name is checked first. */
+function findDuplicate<R extends { id: number; deleted_at: string | null }>(
+  rows: Rows,
+  { byName, byExternalId }: Lookups<R>,
+  { name, external_id, document }: UniqueFields,
+  ownId: number | null,
+): Refusal | null {
+  const sameName = typeof name === 'string' ? duplicateOf('name', rows.get(byName(name)), ownId) : null
+  if (sameName) {
+    const suggested_name = namesLike(name as string, document).find((one) => rows.get(byName(one)) === null)
+    return suggested_name === undefined ? sameName : refuse(sameName.refused, { ...sameName.details, suggested_name })
+  }
+  return external_id ? duplicateOf('external_id', rows.get(byExternalId(external_id)), ownId) : null
+}
+
+/** Rows that tell which of the suggested names are free; none unless the name is taken. */
+function suggestedRefs<R extends { id: number }>(
+  rows: Rows,
+  { byName }: Lookups<R>,
+  { name, document }: UniqueFields,
+  ownId: number | null,
+): Ref<R>[] {
+  const holder = typeof name === 'string' ? rows.get(byName(name)) : null
+  return holder && holder.id !== ownId ? namesLike(name as string, document).map(byName) : []
+}
+
+const customerKind: PersonCommandKind<CustomerFields> = {
+  name: 'customer',
+  accounts: 'receivables',
+  byId: customerById,
+  byExternalId: customerByExternalId,
+  byName: customerByName,
+  created: (id, fields) => event('CustomerCreated', { id, ...recordedOf(fields) }),
+  updated: (id, changes) => event('CustomerUpdated', { id, changes }),
+  deleted: (id) => event('CustomerDeleted', { id }),
+  revived: (id, fields) => event('CustomerRevived', { id, ...recordedOf(fields) }),
+}
+
+/** Additional fields of customers: the buyer's ICMS registration in a fiscal document. */
+const customerShape = {
+  state_registration: orNone(StateRegistration),
+  ie_indicator: z.enum(IE_INDICATORS).nullish(),
+}
+
+type CustomerInput = Parameters<typeof personOf>[0] & z.infer<z.ZodObject<typeof customerShape>>
+
+/** Fields of a whole customer; absent ones are null. */
+const customerOf = (input: CustomerInput): CustomerFields => ({
+  ...personOf(input),
+  state_registration: input.state_registration ?? null,
+  ie_indicator: input.ie_indicator ?? null,
+})
+
+/** Events leave out these fields if they are empty. */
+const recordedOf = (fields: CustomerFields) => withoutEmpty(fields, ['metadata', 'state_registration', 'ie_indicator'])
+
+/** Body of POST /customers and of PUT by-external (its external id comes from the path). */
+export const CreateCustomerInput = z
+  .strictObject({ external_id: NewExternalId.nullish(), ...personShape, ...customerShape })
+  .superRefine(checkDocument)
+export type CreateCustomerInput = z.infer<typeof CreateCustomerInput>
+
+export const createCustomer = createPerson<CustomerFields, CreateCustomerInput>(customerKind, customerOf)
+
+/** Body of PUT /customers/by-external/{external_id}, and each item of a batch. */
+export const ReplaceCustomerInput = z
+  .strictObject({ external_id: NewExternalId, ...personShape, ...customerShape })
+  .superRefine(checkDocument)
+export type ReplaceCustomerInput = z.infer<typeof ReplaceCustomerInput>
+
+export const replaceCustomer = replacePerson<CustomerFields, ReplaceCustomerInput>(customerKind, customerOf)
+
+/** Body of PATCH /customers/{id}. */
+export const CustomerChanges = z.strictObject({
+  external_id: NewExternalId.nullish(),
+  ...personChangesShape,
+  ...customerShape,
+})
+
+export const UpdateCustomerInput = z.strictObject({ id: Id, changes: CustomerChanges })
+export type UpdateCustomerInput = z.infer<typeof UpdateCustomerInput>
+
+export const updateCustomer = updatePerson(customerKind)
+
+export const deleteCustomer = deletePerson(customerKind)
+
+const supplierKind: PersonCommandKind<SupplierFields> = {
+  name: 'supplier',
+  accounts: 'payables',
+  byId: supplierById,
+  byExternalId: supplierByExternalId,
+  byName: supplierByName,
+  created: (id, fields) => event('SupplierCreated', { id, ...withoutEmpty(fields, ['metadata']) }),
+  updated: (id, changes) => event('SupplierUpdated', { id, changes }),
+  deleted: (id) => event('SupplierDeleted', { id }),
+  revived: (id, fields) => event('SupplierRevived', { id, ...withoutEmpty(fields, ['metadata']) }),
+}
+
+/** Additional field of suppliers: the trade name, which need not be unique. */
+const supplierShape = { trade_name: nameText(120).nullish() }
+
+type SupplierInput = Parameters<typeof personOf>[0] & { readonly trade_name?: string | null }
+
+/** Recorded fields of a whole supplier; absent ones are null. */
+const supplierOf = (input: SupplierInput): SupplierFields => ({
+  ...personOf(input),
+  trade_name: input.trade_name ?? null,
+})
+
+/** Body of POST /suppliers and of PUT by-external (its external id comes from the path). */
+export const CreateSupplierInput = z
+  .strictObject({ external_id: NewExternalId.nullish(), ...personShape, ...supplierShape })
+  .superRefine(checkDocument)
+export type CreateSupplierInput = z.infer<typeof CreateSupplierInput>
+
+export const createSupplier = createPerson<SupplierFields, CreateSupplierInput>(supplierKind, supplierOf)
+
+/** Body of PUT /suppliers/by-external/{external_id}, and each item of a batch. */
+export const ReplaceSupplierInput = z
+  .strictObject({ external_id: NewExternalId, ...personShape, ...supplierShape })
+  .superRefine(checkDocument)
+export type ReplaceSupplierInput = z.infer<typeof ReplaceSupplierInput>
+
+export const replaceSupplier = replacePerson<SupplierFields, ReplaceSupplierInput>(supplierKind, supplierOf)
+
+/** Body of PATCH /suppliers/{id}. */
+export const SupplierChanges = z.strictObject({
+  external_id: NewExternalId.nullish(),
+  ...personChangesShape,
+  ...supplierShape,
+})
+
+export const UpdateSupplierInput = z.strictObject({ id: Id, changes: SupplierChanges })
+export type UpdateSupplierInput = z.infer<typeof UpdateSupplierInput>
+
+export const updateSupplier = updatePerson(supplierKind)
+
+export const deleteSupplier = deletePerson(supplierKind)

@@ -1,0 +1,154 @@
+import * as z from 'zod'
+import { ExternalId, Id, NewExternalId } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import {
+  type CustomerOfReceivable,
+  payableByExternalId,
+  payableById,
+  receivableByExternalId,
+  receivableById,
+  type SupplierOfPayable,
+} from '#projections/finance.ts'
+import { customerByExternalId, customerById, supplierByExternalId, supplierById } from '#projections/people.ts'
+import {
+  type AccountSide,
+  accountChangesShape,
+  accountShape,
+  checkParty,
+  createAccount,
+  deleteAccount,
+  newAccount,
+  type PartyKind,
+  replaceAccount,
+  updateAccount,
+} from './account-commands.ts'
+import { payAccount, payAccounts, reverseAccountPayment, settleAccount } from './pay-accounts.ts'
+import { withoutEmpty } from './record-commands.ts'
+import { type CustomerName, customerShape } from './sale-lines.ts'
+
+const namedCustomer = ({ customer_id, customer_external_id }: CustomerName) => ({
+  id: customer_id,
+  external_id: customer_external_id,
+})
+
+/** Body of POST /finance/receivables. */
+export const CreateReceivableInput = newAccount(customerShape).superRefine(checkParty('customer', namedCustomer))
+export type CreateReceivableInput = z.infer<typeof CreateReceivableInput>
+
+/** Body of PUT /finance/receivables/by-external/{external_id}; its external id comes from the path. */
+export const ReceivableReplacement = z
+  .strictObject({ external_id: NewExternalId.nullish(), ...accountShape, ...customerShape })
+  .superRefine(checkParty('customer', namedCustomer))
+
+/** Each item of a batch, and a ReceivableReplacement with its external id. */
+export const ReplaceReceivableInput = z
+  .strictObject({ external_id: NewExternalId, ...accountShape, ...customerShape })
+  .superRefine(checkParty('customer', namedCustomer))
+export type ReplaceReceivableInput = z.infer<typeof ReplaceReceivableInput>
+
+/** Body of PATCH /finance/receivables/{id}; a null id or external id removes the customer. */
+export const ReceivableChanges = z
+  .strictObject({ ...accountChangesShape, ...customerShape })
+  .superRefine(checkParty('customer', namedCustomer))
+
+const customer: PartyKind<CustomerOfReceivable, CustomerName> = {
+  field: 'customer',
+  unknown: 'cliente não encontrado',
+  byId: customerById,
+  byExternalId: customerByExternalId,
+  named: namedCustomer,
+  recorded: (party) => ({
+    customer_id: party?.id ?? null,
+    customer_external_id: party?.external_id ?? null,
+    customer_name: party?.name ?? null,
+  }),
+}
+
+export const receivableSide: AccountSide<CustomerOfReceivable, CustomerName> = {
+  name: 'receivable',
+  party: customer,
+  byId: receivableById,
+  byExternalId: receivableByExternalId,
+  created: (id, start) => event('ReceivableCreated', { id, ...withoutEmpty(start, ['metadata']) }),
+  updated: (id, changes, forgiven) => event('ReceivableUpdated', { id, changes, ...forgiven }),
+  deleted: (id, forgiven) => event('ReceivableDeleted', { id, ...forgiven }),
+  revived: (id, fields) => event('ReceivableRevived', { id, ...withoutEmpty(fields, ['metadata']) }),
+  paid: (id, payment) => event('ReceivablePaymentReceived', { id, ...payment }),
+  paymentReversed: (id, reversal) => event('ReceivablePaymentReversed', { id, ...reversal }),
+  settled: (id, settlement) => event('ReceivableSettled', { id, ...settlement }),
+}
+
+export const createReceivable = createAccount(receivableSide)
+export const replaceReceivable = replaceAccount(receivableSide)
+export const updateReceivable = updateAccount(receivableSide)
+export const deleteReceivable = deleteAccount(receivableSide)
+export const settleReceivable = settleAccount(receivableSide)
+export const payReceivable = payAccount(receivableSide)
+export const reverseReceivablePayment = reverseAccountPayment(receivableSide)
+export const payReceivables = payAccounts(receivableSide)
+
+/** Optional supplier, by id or external id. */
+const supplierShape = { supplier_id: Id.nullish(), supplier_external_id: ExternalId.nullish() }
+
+type SupplierName = z.infer<z.ZodObject<typeof supplierShape>>
+
+const namedSupplier = ({ supplier_id, supplier_external_id }: SupplierName) => ({
+  id: supplier_id,
+  external_id: supplier_external_id,
+})
+
+/** Body of POST /finance/payables. */
+export const CreatePayableInput = newAccount(supplierShape).superRefine(checkParty('supplier', namedSupplier))
+export type CreatePayableInput = z.infer<typeof CreatePayableInput>
+
+/** Body of PUT /finance/payables/by-external/{external_id}; its external id comes from the path. */
+export const PayableReplacement = z
+  .strictObject({ external_id: NewExternalId.nullish(), ...accountShape, ...supplierShape })
+  .superRefine(checkParty('supplier', namedSupplier))
+
+/** Each item of a batch, and a PayableReplacement with its external id. */
+export const ReplacePayableInput = z
+  .strictObject({ external_id: NewExternalId, ...accountShape, ...supplierShape })
+  .superRefine(checkParty('supplier', namedSupplier))
+export type ReplacePayableInput = z.infer<typeof ReplacePayableInput>
+
+/** Body of PATCH /finance/payables/{id}; a null id or external id removes the supplier. */
+export const PayableChanges = z
+  .strictObject({ ...accountChangesShape, ...supplierShape })
+  .superRefine(checkParty('supplier', namedSupplier))
+
+const supplier: PartyKind<SupplierOfPayable, SupplierName> = {
+  field: 'supplier',
+  unknown: 'fornecedor não encontrado',
+  byId: supplierById,
+  byExternalId: supplierByExternalId,
+  named: namedSupplier,
+  recorded: (party) => ({
+    supplier_id: party?.id ?? null,
+    supplier_external_id: party?.external_id ?? null,
+    supplier_name: party?.name ?? null,
+  }),
+}
+
+export const payableSide: AccountSide<SupplierOfPayable, SupplierName> = {
+  name: 'payable',
+  party: supplier,
+  byId: payableById,
+  byExternalId: payableByExternalId,
+  created: (id, start) => event('PayableCreated', { id, ...withoutEmpty(start, ['metadata']) }),
+  updated: (id, changes) => event('PayableUpdated', { id, changes }),
+  deleted: (id) => event('PayableDeleted', { id }),
+  revived: (id, fields) => event('PayableRevived', { id, ...withoutEmpty(fields, ['metadata']) }),
+  paid: (id, payment) => event('PayablePaymentMade', { id, ...payment }),
+  paymentReversed: (id, reversal) => event('PayablePaymentReversed', { id, ...reversal }),
+  settled: (id, settlement) => event('PayableSettled', { id, ...settlement }),
+}
+
+export const createPayable = createAccount(payableSide)
+export const replacePayable = replaceAccount(payableSide)
+export const updatePayable = updateAccount(payableSide)
+export const deletePayable = deleteAccount(payableSide)
+export const settlePayable = settleAccount(payableSide)
+export const payPayable = payAccount(payableSide)
+export const reversePayablePayment = reverseAccountPayment(payableSide)
+export const payPayables = payAccounts(payableSide)

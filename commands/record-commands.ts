@@ -1,0 +1,98 @@
+import { isDeepStrictEqual } from 'node:util'
+import * as z from 'zod'
+import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import type { Permission } from '#domain/rights.ts'
+import { apostropheSpellings, Id, NewExternalId } from '#domain/text.ts'
+import { type Grant, isRefusal, type Permit } from '#ledger/command.ts'
+import type { Ref } from '#ledger/table.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import type { CommandWarnings } from './item-input.ts'
+
+/** Grant of several permissions, or the first refusal. */
+export function permitAll(permit: Permit, permissions: readonly Permission[]): Grant | Refusal {
+  let grant: Grant = {}
+  for (const permission of permissions) {
+    const granted = permit(permission)
+    if (isRefusal(granted)) return granted
+    grant = { ...grant, ...granted }
+  }
+  return grant
+}
+
+/** Input of commands that need only the record's id. */
+export const RecordId = z.strictObject({ id: Id })
+export type RecordId = z.infer<typeof RecordId>
+
+/**
+ * Fields of `after` that differ from `before`. Events record only these, so a repeated request records nothing.
+ * Undefined fields stay unchanged.
+ */
+export function changedRecordFields<A extends object>(
+  before: { readonly [F in keyof A]: unknown },
+  after: A,
+): Partial<A> {
+  const fields = Object.keys(after) as (keyof A)[]
+  const changed = fields.filter(
+    (field) => after[field] !== undefined && !isDeepStrictEqual(after[field], before[field]),
+  )
+  return Object.fromEntries(changed.map((field) => [field, after[field]])) as Partial<A>
+}
+
+/** The fields without those of `optional` that are null: events leave them out. */
+export function withoutEmpty<A extends object, F extends keyof A>(
+  fields: A,
+  optional: readonly F[],
+): Omit<A, F> & Partial<Pick<A, F>> {
+  const given: A = { ...fields }
+  for (const field of optional) if (given[field] === null) delete given[field]
+  return given
+}
+
+export const isEmpty = (changes: object): boolean => Object.keys(changes).length === 0
+
+/** Record with a unique value; a deleted one still occupies its external id. */
+interface Holder {
+  readonly id: number
+  readonly deleted_at?: string | null
+}
+
+/** Refusal if a record other than `ownId` has this value. Deleted ones are marked, because no list shows them. */
+export function duplicateOf(field: string, holder: Holder | null, ownId: number | null): Refusal | null {
+  if (!holder || holder.id === ownId) return null
+  const details = { field, conflicting_id: holder.id }
+  return refuse('duplicate_resource', holder.deleted_at ? { ...details, deleted: true } : details)
+}
+
+/** References of a unique name, and of its spellings with another apostrophe. */
+export const namedRefs = <R>(byName: (name: string) => Ref<R>, name: string | null | undefined): Ref<R>[] =>
+  typeof name === 'string' ? [name, ...apostropheSpellings(name)].map(byName) : []
+
+/** Warning if another record has this name with another apostrophe (PERSON-820). */
+export function spelledAlike<R extends { id: number }>(
+  rows: Rows,
+  { byName }: { byName(name: string): Ref<R> },
+  name: string | null | undefined,
+  ownId: number | null,
+): CommandWarnings | undefined {
+  const found = name ? apostropheSpellings(name).map((one) => rows.get(byName(one))) : []
+  const other = found.find((one) => one && one.id !== ownId)
+  if (!other) return undefined
+  const message = `o cadastro ${other.id} tem o mesmo nome, com outro apóstrofo`
+  return { warnings: [{ code: 'name_in_use', field: 'name', message, conflicting_id: other.id }] }
+}
+
+/**
+ * Input of PUT by-external: the body with the external id of the path. The body may repeat it; a different one is
+ * refused, because it would rename the record.
+ */
+export function atExternalId<B extends { external_id?: string | null }>(
+  externalId: string,
+  body: B,
+): (Omit<B, 'external_id'> & { external_id: string }) | Refusal {
+  const parsed = NewExternalId.safeParse(externalId)
+  if (!parsed.success) return invalid('external_id', parsed.error.issues[0]?.message ?? 'tem um valor inválido')
+  if (typeof body.external_id === 'string' && body.external_id !== parsed.data) {
+    return invalid('external_id', 'deve ser igual ao do endereço')
+  }
+  return { ...body, external_id: parsed.data }
+}

@@ -1,0 +1,317 @@
+import { createHash } from 'node:crypto'
+import * as z from 'zod'
+import { IMPOSSIBLE_AT_TILL, Instant, isImpossibleAtTill } from '#domain/instant.ts'
+import { fromCents, MAX_CENTS, toCents } from '#domain/money.ts'
+import { fromThousandths, JsonMoney, JsonQuantity, MAX_THOUSANDTHS, toThousandths } from '#domain/quantity.ts'
+import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { boundedText, Id } from '#domain/text.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
+import type { PaymentKind } from '#events/company-events.ts'
+import {
+  accept,
+  command,
+  type Decision,
+  type DecisionContext,
+  isRefusal,
+  type NewEvent,
+  type Permit,
+} from '#ledger/command.ts'
+import type { AnyRef } from '#ledger/table.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { ownCompany } from '#projections/companies.ts'
+import { existing } from '#projections/define-projection.ts'
+import { offlineSaleById } from '#projections/fiscal-documents.ts'
+import { paymentTypeById } from '#projections/payment-types.ts'
+import { customerById } from '#projections/people.ts'
+import {
+  awaitedReturnsOf,
+  hasExpired,
+  type OfflineReturnRow,
+  type OfflineReturnWarning,
+  offlineReturnById,
+  returnById,
+  returnsOfUser,
+} from '#projections/returns.ts'
+import { type SaleRow, saleById } from '#projections/sales.ts'
+import { stockOf } from '#projections/stock.ts'
+import { userById } from '#projections/users.ts'
+import { namedSessionRefs } from './cash-commands.ts'
+import { saleMoney } from './money-back.ts'
+import { creditedCustomer, returnFact, sumOfParts } from './offline-return-fact.ts'
+import { OfflineId } from './offline-sale-input.ts'
+import { lowerReceivables, receivableRefs } from './return-receivables.ts'
+import { returnableOf, stockRefs } from './returned-goods.ts'
+import { judgeReturn, mayReturn, type ReturnRefusal } from './reverse-return.ts'
+
+const Line = z
+  .object({ line: z.int().min(0), quantity: JsonQuantity, restock: z.boolean().nullish() })
+  .meta({ id: 'OfflineReturnItem' })
+const Refund = z.object({ payment_type_id: Id, amount: JsonMoney }).meta({ id: 'OfflineRefund' })
+
+/** Return as sent by a till, amounts as decimal texts. It names its sale by the till's identifier or by the service's. */
+export interface OfflineReturn {
+  readonly offline_id: string
+  readonly sale_offline_id: string | null
+  readonly sale_id: number | null
+  readonly reason: string
+  /** UTC */
+  readonly returned_at: string
+  readonly customer_id: number | null
+  readonly items: readonly { readonly line: number; readonly quantity: string; readonly restock: boolean }[]
+  readonly refunds: readonly z.infer<typeof Refund>[]
+  readonly cash_session_id: string | null
+  /** User who is logged in at the till; not part of what the till sends. */
+  readonly userId?: number
+  /** From books that are older than the records here: its age is no sign of a wrong clock. Not sent by tills. */
+  readonly isHistory?: true
+}
+
+/** Uploaded return (UP-100). Unknown fields are ignored: tills of many versions upload. */
+export const OfflineReturnInput: z.ZodType<OfflineReturn> = z
+  .object({
+    offline_id: OfflineId,
+    sale_offline_id: OfflineId.nullish(),
+    sale_id: Id.nullish(),
+    reason: boundedText(500),
+    returned_at: Instant,
+    customer_id: Id.nullish(),
+    items: z.array(Line).min(1, 'informe ao menos um item').max(500, 'no máximo 500 itens'),
+    refunds: z.array(Refund).max(50, 'no máximo 50 pagamentos'),
+    cash_session_id: OfflineId.nullish(),
+  })
+  .superRefine(({ sale_offline_id, sale_id, items, refunds }, context) => {
+    if (items.reduce((sum, { quantity }) => sum + toThousandths(quantity), 0) > MAX_THOUSANDTHS)
+      context.addIssue({ code: 'custom', path: ['items'], message: 'a quantidade total é grande demais' })
+    if (refunds.reduce((sum, { amount }) => sum + toCents(amount), 0) > MAX_CENTS)
+      context.addIssue({ code: 'custom', path: ['refunds'], message: 'o total é grande demais' })
+    if ((typeof sale_offline_id === 'string') === (typeof sale_id === 'number'))
+      context.addIssue({
+        code: 'custom',
+        path: ['sale_offline_id'],
+        message: 'informe exatamente um entre sale_offline_id e sale_id',
+      })
+    const lines = new Set<number>()
+    for (const [position, { line }] of items.entries()) {
+      if (lines.has(line))
+        context.addIssue({
+          code: 'custom',
+          path: ['items', position, 'line'],
+          message: 'o item já está nesta devolução',
+        })
+      lines.add(line)
+    }
+  })
+  .transform(
+    ({ sale_offline_id = null, sale_id = null, customer_id = null, cash_session_id = null, items, ...sent }) => ({
+      ...sent,
+      sale_offline_id,
+      sale_id,
+      customer_id,
+      cash_session_id,
+      items: items.map(({ line, quantity, restock }) => ({ line, quantity, restock: restock ?? true })),
+    }),
+  )
+
+/**
+ * SHA-256 (hex) of a return by value, as `fingerprintOf` of sales. The reason and the session are not part of it, nor is
+ * the sale, which has two names.
+ */
+function returnFingerprintOf({ offline_id, returned_at, items, refunds }: OfflineReturn) {
+  const lines = items.map(({ line, quantity, restock }) => [line, quantity, restock])
+  const ways = refunds.map(({ payment_type_id, amount }) => [payment_type_id, amount])
+  const known = [offline_id, returned_at, lines, ways]
+  return createHash('sha256').update(JSON.stringify(known)).digest('hex')
+}
+
+type Returned = DataOf<'SaleReturned'>
+type Sent = DataOf<'ReturnAwaited'>
+
+/** Returns of a user that may wait for their sales, or for a person, and those that may wait for one sale. */
+const MAX_WAITING = 50
+const MAX_REFUSED = 200
+const MAX_AWAITED_OF_SALE = 500
+
+/**
+ * Records goods that a till took back offline: a fact, as far as they were the buyer's (UP-100). One that comes before its
+ * sale is kept, and recorded with the sale (UP-101); one that may not be recorded is kept for a person.
+ */
+export const recordOfflineReturn = command<OfflineReturn & { readonly userId: number }>({
+  needs: ({ offline_id, sale_offline_id, sale_id, refunds, cash_session_id, userId }) => [
+    ownCompany,
+    userById(userId),
+    returnsOfUser(userId),
+    offlineReturnById(offline_id),
+    ...namedSessionRefs(cash_session_id),
+    ...(sale_id === null ? [] : [saleById(sale_id)]),
+    ...(sale_offline_id === null ? [] : [offlineSaleById(sale_offline_id), awaitedReturnsOf(sale_offline_id)]),
+    ...refunds.map(({ payment_type_id }) => paymentTypeById(payment_type_id)),
+  ],
+  needsMore(rows, { offline_id, sale_id, sale_offline_id }) {
+    const repeated = rows.get(offlineReturnById(offline_id))
+    if (repeated) return repeated.state === 'recorded' ? [returnById(repeated.return_id)] : []
+    const known = sale_offline_id === null ? null : rows.get(offlineSaleById(sale_offline_id))
+    if (known) return [saleById(known.sale_id), ...returnedRefs(known)]
+    const sale = sale_id === null ? null : rows.get(saleById(sale_id))
+    return sale ? returnedRefs(sale) : []
+  },
+  needsLast(rows, sent) {
+    if (rows.get(offlineReturnById(sent.offline_id))) return []
+    const customerId = sent.customer_id ?? saleOf(rows, sent)?.customer_id ?? null
+    return customerId !== null && toCents(creditsOf(rows, sent.refunds).store_credit) > 0
+      ? [customerById(customerId)]
+      : []
+  },
+  decide(rows, upload, context) {
+    const fingerprint = returnFingerprintOf(upload)
+    const known = rows.get(offlineReturnById(upload.offline_id))
+    if (known?.fingerprint === fingerprint && isOfSale(rows, known, upload)) return repeatedReturn(known, context)
+    if (known) return refuse('duplicate_resource', { field: 'offline_id', conflicting_id: known.return_id })
+    if (isImpossibleAtTill(upload.returned_at, context.now)) return invalid('returned_at', IMPOSSIBLE_AT_TILL)
+    const refunds = namedRefunds(rows, upload)
+    if ('refused' in refunds) return refunds
+    const { userId: user_id, items, isHistory, ...given } = upload
+    const id = context.nextId('return')
+    const sent = {
+      ...{ ...given, id, fingerprint, user_id, refunds, ...creditsOf(rows, refunds) },
+      items: items.map(({ line, quantity, restock }) => {
+        return { line, restock, quantity: fromThousandths(toThousandths(quantity)) }
+      }),
+    }
+    const sale = saleOf(rows, upload)
+    if (!sale && upload.sale_offline_id !== null) return awaitSale(rows, sent, upload.sale_offline_id, context.now)
+    if (!sale || !mayReturn({ sellerId: sale.seller_id }, user_id, context.permit))
+      return keepRefused(rows, sent, 'sale_unknown')
+    return recordOrKeep(rows, sent, sale, { ...context, isHistory })
+  },
+})
+
+/** The answer to an upload that is known: what became of it. */
+function repeatedReturn(known: Readonly<OfflineReturnRow>, { now, permit }: DecisionContext): Decision {
+  const { return_id, warnings, state, note } = known
+  const isExpired = state === 'waiting' && hasExpired(known.uploaded_at, now)
+  const remarks = {
+    warnings: shownTo(permit, warnings),
+    ...(state === 'waiting' && !isExpired && { isAwaited: true }),
+    ...(state === 'refused' && { refusal: known.refusal }),
+    ...(isExpired && { refusal: 'expired' }),
+    ...(state === 'resolved' && { resolution: { note } }),
+  }
+  return accept('unchanged', `return/${return_id}`, [], [], remarks)
+}
+
+/** Warnings without what was due for a sale that the user may not see any more. */
+const shownTo = (permit: Permit, warnings: readonly OfflineReturnWarning[]): readonly OfflineReturnWarning[] =>
+  isRefusal(permit('see_all_sales')) ? warnings.map((each) => ({ ...each, expected: null })) : warnings
+
+function recordOrKeep(
+  rows: Rows,
+  sent: Sent,
+  sale: Readonly<SaleRow>,
+  { now, permit, isHistory }: Omit<Recording, 'isSettled'>,
+): Decision {
+  if (sale.doc.order_id !== null) return refuse('managed_by_order', { order_id: sale.doc.order_id })
+  const goods = returnableOf(sale)
+  const position = sent.items.findIndex(({ line }) => !goods.lines[line])
+  if (position >= 0) return invalid(`items[${position}].line`, `a venda vai do item 0 ao ${goods.lines.length - 1}`)
+  const recorded = recordedReturn(rows, sent, sale, { now, permit, isHistory, isSettled: false })
+  if (typeof recorded === 'string') return keepRefused(rows, sent, recorded)
+  if (isRefusal(recorded)) return recorded
+  const [returned] = recorded
+  const { warnings = [] } = returned.data as Returned
+  return accept('created', returned.subject, recorded, [], { warnings: shownTo(permit, warnings) })
+}
+
+/** How a return is recorded. */
+interface Recording extends Pick<DecisionContext, 'now' | 'permit'> {
+  /** Whether it waited for its sale, or was refused before. */
+  readonly isSettled: boolean
+  readonly isHistory?: true | undefined
+}
+
+/** Events that record a return of a sale, whose rows are loaded, or why it may not be recorded. */
+export function recordedReturn(
+  rows: Rows,
+  sent: Sent,
+  sale: Readonly<SaleRow>,
+  { now, permit, isSettled, isHistory }: Recording,
+): [NewEvent, ...NewEvent[]] | ReturnRefusal | Refusal {
+  const goods = returnableOf(sale)
+  const of = {
+    ...{ goods, sellerId: sale.seller_id, isCancelled: sale.status === 'cancelled', money: saleMoney(rows, sale) },
+    ...{ before: toCents(sale.doc.returned_total), together: 0 },
+  }
+  const judged = judgeReturn(sent, of, permit)
+  if (typeof judged === 'string') return judged
+  const creditedTo = creditedCustomer(rows, sent.customer_id ?? sale.customer_id, sent.store_credit)
+  const { due, granted } = judged
+  const returned = returnFact(rows, { id: sent.id, now, sent, goods, sale, creditedTo, due, isSettled, isHistory })
+  const overfilled = returned.stock.find((move) => isOverfilled(rows, move))
+  if (overfilled) return invalid('items', `o estoque resultante do item ${overfilled.catalog_item_id} é grande demais`)
+  const lowered = lowerReceivables(rows, sale, toCents(sent.on_credit), sent.returned_at)
+  return [event('SaleReturned', { ...returned, ...granted }), ...lowered]
+}
+
+/** Keeps a return that may not be recorded for a person. */
+function keepRefused(rows: Rows, sent: Sent, code: ReturnRefusal): Decision {
+  if ((rows.get(returnsOfUser(sent.user_id))?.refused ?? 0) >= MAX_REFUSED)
+    return invalid('offline_id', 'há devoluções recusadas demais deste usuário: resolva-as no painel')
+  const refused = event('ReturnRefused', { ...sent, code })
+  return accept('created', refused.subject, [refused], [], { warnings: [], refusal: code })
+}
+
+function awaitSale(rows: Rows, sent: Sent, saleOfflineId: string, now: string): Decision {
+  const waiting = rows.get(returnsOfUser(sent.user_id))?.waiting.filter((each) => !hasExpired(each.uploaded_at, now))
+  const ofSale = rows.get(awaitedReturnsOf(saleOfflineId))?.returns.length ?? 0
+  if ((waiting?.length ?? 0) >= MAX_WAITING || ofSale >= MAX_AWAITED_OF_SALE)
+    return keepRefused(rows, sent, 'too_many_waiting')
+  const awaited = event('ReturnAwaited', sent)
+  return accept('created', awaited.subject, [awaited], [], { warnings: [], isAwaited: true })
+}
+
+/** Whether a repeated upload is of the sale of the recorded return, or of the one that it named. */
+function isOfSale(
+  rows: Rows,
+  { return_id, state, sent: kept }: Readonly<OfflineReturnRow>,
+  sent: OfflineReturn,
+): boolean {
+  const { sale_id, sale_offline_id } = sent
+  if (state !== 'recorded') return kept?.sale_id === sale_id && kept.sale_offline_id === sale_offline_id
+  const named = sale_id ?? (sale_offline_id === null ? null : rows.get(offlineSaleById(sale_offline_id))?.sale_id)
+  return named === existing(rows, returnById(return_id)).sale_id
+}
+
+/** Whether an item's stock would be too large with goods that come back. */
+const isOverfilled = (rows: Rows, { catalog_item_id, quantity }: Returned['stock'][number]): boolean =>
+  toThousandths(stockOf(rows, catalog_item_id) ?? '0.000') + toThousandths(quantity) > MAX_THOUSANDTHS
+
+export const returnedRefs = (sale: Pick<SaleRow, 'stock_moves' | 'receivable_ids'>): AnyRef[] => [
+  ...stockRefs(sale.stock_moves),
+  ...receivableRefs(sale),
+]
+
+function saleOf(rows: Rows, { sale_id, sale_offline_id }: OfflineReturn): Readonly<SaleRow> | null {
+  const id = sale_id ?? (sale_offline_id === null ? null : rows.get(offlineSaleById(sale_offline_id))?.sale_id)
+  return id === null || id === undefined ? null : rows.get(saleById(id))
+}
+
+/** The refunds with the names of their payment types; those of 0.00 are left out. */
+function namedRefunds(rows: Rows, { refunds }: OfflineReturn): Returned['refunds'] | Refusal {
+  const named: Returned['refunds'] = []
+  for (const [position, { payment_type_id, amount }] of refunds.entries()) {
+    const type = rows.get(paymentTypeById(payment_type_id))?.doc
+    if (!type) return invalid(`refunds[${position}].payment_type_id`, 'forma de pagamento não encontrada')
+    if (toCents(amount) > 0) named.push({ payment_type_id, name: type.name, amount })
+  }
+  return named
+}
+
+/** The parts of the refunds that lower what is owed for the sale, and that are store credit. */
+function creditsOf(rows: Rows, refunds: OfflineReturn['refunds']) {
+  const of = (kind: PaymentKind) =>
+    fromCents(
+      sumOfParts(
+        refunds.filter(({ payment_type_id }) => rows.get(paymentTypeById(payment_type_id))?.doc.kind === kind),
+      ),
+    )
+  return { on_credit: of('credit_account'), store_credit: of('exchange_credit') }
+}

@@ -1,0 +1,118 @@
+import * as z from 'zod'
+import { MAX_CENTS } from '#domain/money.ts'
+import { type Refusal, refuse } from '#domain/refusals.ts'
+import { boundedText } from '#domain/text.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
+import { accept, command, isRefusal, type Permit } from '#ledger/command.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { ownCompany } from '#projections/companies.ts'
+import { offlineSaleById } from '#projections/fiscal-documents.ts'
+import { paymentTypeById } from '#projections/payment-types.ts'
+import { customerById } from '#projections/people.ts'
+import {
+  awaitedReturnsOf,
+  hasExpired,
+  type OfflineReturnRow,
+  offlineReturnByReturn,
+  returnsOfUser,
+} from '#projections/returns.ts'
+import { type SaleRow, saleById } from '#projections/sales.ts'
+import { userById } from '#projections/users.ts'
+import { namedSessionRefs } from './cash-commands.ts'
+import { recordedReturn, returnedRefs } from './record-offline-return.ts'
+import type { ReturnRefusal } from './reverse-return.ts'
+
+/** The id that the return has been given. */
+interface RefusedReturn {
+  readonly id: number
+}
+
+const sentOf = (rows: Rows, { id }: RefusedReturn): DataOf<'ReturnAwaited'> | null =>
+  rows.get(offlineReturnByReturn(id))?.sent ?? null
+
+function saleOf(rows: Rows, { sale_id, sale_offline_id }: DataOf<'ReturnAwaited'>): Readonly<SaleRow> | null {
+  const id = sale_id ?? (sale_offline_id === null ? null : rows.get(offlineSaleById(sale_offline_id))?.sale_id)
+  return id === null || id === undefined ? null : rows.get(saleById(id))
+}
+
+const uploadRefs = (sent: DataOf<'ReturnAwaited'>) => [
+  ...[userById(sent.user_id), returnsOfUser(sent.user_id)],
+  ...(sent.sale_offline_id === null
+    ? []
+    : [offlineSaleById(sent.sale_offline_id), awaitedReturnsOf(sent.sale_offline_id)]),
+]
+
+/** Whether a person may decide about it, at a time (UTC). */
+const isOpen = ({ state, uploaded_at }: Readonly<OfflineReturnRow>, now: string): boolean =>
+  state === 'refused' || (state === 'waiting' && hasExpired(uploaded_at, now))
+
+/**
+ * Records a return that a till uploaded and that was refused, as the till made it: by a person who may return so much,
+ * and who may see the sale. What was not the buyer's is not given to the buyer by anybody (UP-763).
+ */
+export const recordRefusedReturn = command<RefusedReturn>({
+  needs: ({ id }) => [ownCompany, offlineReturnByReturn(id)],
+  needsMore(rows, input) {
+    const sent = sentOf(rows, input)
+    if (!sent) return []
+    return [
+      ...uploadRefs(sent),
+      ...namedSessionRefs(sent.cash_session_id),
+      ...(sent.sale_id === null ? [] : [saleById(sent.sale_id)]),
+      ...(sent.customer_id === null ? [] : [customerById(sent.customer_id)]),
+      ...sent.refunds.map(({ payment_type_id }) => paymentTypeById(payment_type_id)),
+    ]
+  },
+  needsLast(rows, input) {
+    const sent = sentOf(rows, input)
+    if (!sent) return []
+    const known = sent.sale_offline_id === null ? null : rows.get(offlineSaleById(sent.sale_offline_id))
+    if (known) return [saleById(known.sale_id), ...returnedRefs(known)]
+    const sale = saleOf(rows, sent)
+    return sale ? [...returnedRefs(sale), ...(sale.customer_id === null ? [] : [customerById(sale.customer_id)])] : []
+  },
+  decide(rows, input, { now, permit }) {
+    const known = rows.get(offlineReturnByReturn(input.id))
+    const sent = sentOf(rows, input)
+    if (!known || !sent) return refuse('not_found')
+    if (known.state === 'recorded') return accept('unchanged', `return/${input.id}`)
+    if (!isOpen(known, now)) return refuse('not_found')
+    const seen = permit('see_all_sales')
+    if (isRefusal(seen)) return seen
+    const sale = saleOf(rows, sent)
+    if (!sale) return refuse('return_refused', { reason: 'sale_unknown' })
+    const recorded = recordedReturn(rows, sent, sale, { now, permit, isSettled: true })
+    if (typeof recorded === 'string') return notRecorded(recorded, permit)
+    return isRefusal(recorded) ? recorded : accept('created', `return/${input.id}`, recorded)
+  },
+})
+
+/** The refusal that says why a person may not record it either. */
+function notRecorded(reason: ReturnRefusal, permit: Permit): Refusal {
+  const granted = reason === 'permission_required' ? permit('return_goods', { cents: MAX_CENTS, before: 0 }) : null
+  return granted && isRefusal(granted) ? granted : refuse('return_refused', { reason })
+}
+
+export const RefusedReturnNote = z.strictObject({ note: boundedText(2_000) })
+
+/** Resolves a refused return without recording it: its drawer has given the money anyway (UP-763). */
+export const resolveRefusedReturn = command<RefusedReturn & z.infer<typeof RefusedReturnNote>>({
+  permission: 'see_all_sales',
+  needs: ({ id }) => [ownCompany, offlineReturnByReturn(id)],
+  needsMore(rows, input) {
+    const sent = sentOf(rows, input)
+    return sent ? uploadRefs(sent) : []
+  },
+  decide(rows, { id, note }, { now, permit }) {
+    const granted = permit('return_goods')
+    if (isRefusal(granted)) return granted
+    const known = rows.get(offlineReturnByReturn(id))
+    if (!known?.sent) return refuse('not_found')
+    if (known.state === 'resolved') return accept('unchanged', `return/${id}`)
+    if (!isOpen(known, now)) return refuse('not_found')
+    const { offline_id, user_id, sale_offline_id } = known.sent
+    return accept('updated', `return/${id}`, [
+      event('RefusedReturnResolved', { id, offline_id, user_id, sale_offline_id, note }),
+    ])
+  },
+})

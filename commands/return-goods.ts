@@ -1,0 +1,223 @@
+import * as z from 'zod'
+import { IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
+import { fromCents, toCents } from '#domain/money.ts'
+import { fromThousandths, Quantity, toThousandths } from '#domain/quantity.ts'
+import { forgotten, invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { boundedText, Id, NewExternalId, REQUIRED_FIELD } from '#domain/text.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
+import type { PaymentKind } from '#events/company-events.ts'
+import { accept, command, isRefusal } from '#ledger/command.ts'
+import type { AnyRef } from '#ledger/table.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { testMarkOf } from '#projections/companies.ts'
+import { paymentTypeById } from '#projections/payment-types.ts'
+import { customerById } from '#projections/people.ts'
+import { returnByExternalId } from '#projections/returns.ts'
+import { type SaleRow, saleById } from '#projections/sales.ts'
+import { findClosedSession, type NamedSession, namedSessionRefs } from './cash-commands.ts'
+import { dueBack, isMoney, MoneyBackInput, saleMoney } from './money-back.ts'
+import { lowerReceivables, receivableRefs } from './return-receivables.ts'
+import {
+  type ReturnableSale,
+  type ReturnLine,
+  returnableOf,
+  shareMoneyBack,
+  stockOfReturn,
+  stockRefs,
+  sumCents,
+  worthOf,
+} from './returned-goods.ts'
+
+type Refunds = DataOf<'SaleReturned'>['refunds']
+
+const Line = z
+  .strictObject({
+    /** Position in the sale's items, from 0. */
+    line: z.int().min(0),
+    quantity: Quantity,
+    /** Whether the goods go back to stock; true if absent. */
+    restock: z.boolean().nullish(),
+  })
+  .meta({ id: 'ReturnItemInput' })
+
+/** Body of POST /sales/{id}/returns (RETURN-1). */
+export const ReturnBody = z.strictObject({
+  external_id: NewExternalId.nullish(),
+  reason: boundedText(500),
+  returned_at: Instant.nullish(),
+  /** Customer who gets store credit; the sale's, if absent. */
+  customer_id: Id.nullish(),
+  items: z.array(Line).min(1, 'informe ao menos um item').max(500, 'no máximo 500 itens'),
+  /** Whether the delivery fee is given back too. */
+  delivery_fee: z.boolean().nullish(),
+  refunds: z.array(MoneyBackInput).max(50, 'no máximo 50 pagamentos').nullish(),
+})
+export type ReturnInput = z.infer<typeof ReturnBody> & {
+  /** The sale. */
+  readonly id: number
+  /** Open session of a till that gives the money back. */
+  readonly cash_session_id?: z.infer<typeof NamedSession>
+}
+
+/** Kinds in which a return may be given back although the sale was paid otherwise. */
+const ANY_SALE = ['cash', 'transfer', 'pix', 'exchange_credit'] as const
+
+/** Takes goods of a sale back, and gives their share of its price back (RETURN-1). */
+export const returnGoods = command<ReturnInput>({
+  needs: ({ id, external_id, customer_id, refunds, cash_session_id }) => [
+    saleById(id),
+    ...namedSessionRefs(cash_session_id),
+    ...(external_id ? [returnByExternalId(external_id)] : []),
+    ...(customer_id ? [customerById(customer_id)] : []),
+    ...(refunds ?? []).map(({ payment_type_id }) => paymentTypeById(payment_type_id)),
+  ],
+  needsMore(rows, { id }) {
+    const sale = rows.get(saleById(id))
+    return sale ? returnRefs(sale) : []
+  },
+  decide(rows, input, { now, nextId, permit }) {
+    const sale = rows.get(saleById(input.id))
+    if (!sale) return refuse('not_found')
+    const same = input.external_id ? rows.get(returnByExternalId(input.external_id)) : null
+    const obstacle = findObstacle(sale, same?.id ?? null, input, now)
+    if (obstacle) return obstacle
+    const closed = findClosedSession(rows, input.cash_session_id)
+    if (closed) return closed
+    const goods = returnableOf(sale)
+    const lines = linesOf(goods, input)
+    if (isRefusal(lines)) return lines
+    const fee = input.delivery_fee ? goods.delivery_fee - goods.returned_fee : 0
+    if (input.delivery_fee && fee === 0 && goods.delivery_fee > 0) return alreadyReturned(null, goods.delivery_fee, 0)
+    const worth = worthOf(goods, lines)
+    const due = dueBack(saleMoney(rows, sale), sumCents(worth) + fee)
+    const { items, delivery_fee } = shareMoneyBack(goods, lines, [...worth, fee], due.total)
+    const granted = permit('return_goods', { cents: due.total, before: toCents(sale.doc.returned_total) })
+    if (isRefusal(granted)) return granted
+    const refunds = findRefunds(rows, sale, input, due)
+    if (isRefusal(refunds)) return refunds
+    const credit = findCredit(rows, sale, input, refunds)
+    if (credit && isRefusal(credit)) return credit
+    const returned_at = input.returned_at ?? now
+    const returned = event('SaleReturned', {
+      id: nextId('return'),
+      sale_id: sale.id,
+      external_id: input.external_id ?? null,
+      reason: input.reason,
+      returned_at,
+      items,
+      delivery_fee,
+      total: fromCents(due.total),
+      refunds,
+      stock: stockOfReturn(rows, goods, items),
+      ...(credit && { credit }),
+      cash_session_id: input.cash_session_id ?? null,
+      ...granted,
+      ...testMarkOf(rows),
+    })
+    return accept('created', returned.subject, [
+      returned,
+      ...lowerReceivables(rows, sale, sumOfKind(rows, refunds, 'credit_account'), returned_at),
+    ])
+  },
+})
+
+/** Rows that a return of a sale reads and changes. */
+const returnRefs = (sale: Readonly<SaleRow>): AnyRef[] => [
+  ...stockRefs(sale.stock_moves),
+  ...receivableRefs(sale),
+  ...sale.payment_type_ids.map(paymentTypeById),
+  ...(sale.customer_id === null ? [] : [customerById(sale.customer_id)]),
+]
+
+function findObstacle(
+  sale: Readonly<SaleRow>,
+  conflicting_id: number | null,
+  { returned_at }: ReturnInput,
+  now: string,
+): Refusal | null {
+  // Money of the provider goes back through the provider.
+  if (sale.doc.order_id !== null) return refuse('managed_by_order', { order_id: sale.doc.order_id })
+  if (conflicting_id !== null) return refuse('duplicate_resource', { field: 'external_id', conflicting_id })
+  if (sale.status === 'cancelled') return refuse('sale_cancelled')
+  if (!returned_at) return null
+  if (isImpossible(returned_at, now)) return invalid('returned_at', IMPOSSIBLE)
+  const isEarlier = Date.parse(returned_at) < Date.parse(sale.sold_at)
+  return isEarlier ? invalid('returned_at', 'não pode ser antes da venda') : null
+}
+
+const alreadyReturned = (line: number | null, requested: number, available: number): Refusal =>
+  line === null
+    ? refuse('already_returned', { line, requested: fromCents(requested), available: fromCents(available) })
+    : refuse('already_returned', { line, requested: fromThousandths(requested), available: fromThousandths(available) })
+
+/** The lines in the input, or the refusal of one that the sale lacks, or of which less is left. */
+function linesOf({ lines: sold }: ReturnableSale, { items }: ReturnInput): ReturnLine[] | Refusal {
+  const named = new Set<number>()
+  for (const [position, { line, quantity }] of items.entries()) {
+    const of = sold[line]
+    if (!of) return invalid(`items[${position}].line`, `a venda não tem este item: vai de 0 a ${sold.length - 1}`)
+    if (named.has(line)) return invalid(`items[${position}].line`, 'o item já está nesta devolução')
+    named.add(line)
+    const [requested, available] = [toThousandths(quantity), of.sold.thousandths - of.returned.thousandths]
+    if (requested > available) return alreadyReturned(line, requested, Math.max(available, 0))
+  }
+  return items.map(({ line, quantity, restock }) => ({
+    line,
+    thousandths: toThousandths(quantity),
+    restock: restock ?? true,
+  }))
+}
+
+/**
+ * The refunds, which sum to what is due. Of a sale on credit what is still owed is lowered first, so that this part
+ * stands under its own credit type (RETURN-5).
+ */
+function findRefunds(
+  rows: Rows,
+  sale: Readonly<SaleRow>,
+  { refunds }: ReturnInput,
+  due: ReturnType<typeof dueBack>,
+): Refunds | Refusal {
+  if (!refunds && due.total > 0) return invalid('refunds', REQUIRED_FIELD)
+  const given: Refunds = []
+  for (const [position, { payment_type_id, amount }] of (refunds ?? []).entries()) {
+    const field = `refunds[${position}].payment_type_id`
+    const type = rows.get(paymentTypeById(payment_type_id))?.doc
+    if (!type) return invalid(field, 'forma de pagamento não encontrada')
+    const isOfSale =
+      sale.payment_type_ids.includes(payment_type_id) && (isMoney(type) || type.kind === 'credit_account')
+    if (!isOfSale && !ANY_SALE.some((kind) => kind === type.kind))
+      return invalid(field, 'deve ser uma forma da venda, dinheiro, transferência, Pix ou crédito de troca')
+    given.push({ payment_type_id, name: type.name, amount })
+  }
+  const refunded = given.reduce((sum, { amount }) => sum + toCents(amount), 0)
+  const onCredit = sumOfKind(rows, given, 'credit_account')
+  if (refunded === due.total && onCredit === due.on_credit) return given
+  return refuse('payment_mismatch', {
+    due: fromCents(due.total),
+    refunded: fromCents(refunded),
+    ...((due.on_credit > 0 || onCredit > 0) && { on_credit: fromCents(due.on_credit) }),
+  })
+}
+
+const sumOfKind = (rows: Rows, refunds: Refunds, kind: PaymentKind): number =>
+  refunds
+    .filter(({ payment_type_id }) => rows.get(paymentTypeById(payment_type_id))?.doc.kind === kind)
+    .reduce((sum, { amount }) => sum + toCents(amount), 0)
+
+/** Store credit among the refunds: of the customer in the input, else of the sale's. */
+function findCredit(
+  rows: Rows,
+  sale: Readonly<SaleRow>,
+  { customer_id }: ReturnInput,
+  refunds: Refunds,
+): DataOf<'SaleReturned'>['credit'] | null | Refusal {
+  const named = customer_id ? rows.get(customerById(customer_id)) : null
+  if (customer_id && (!named || named.deleted_at)) return invalid('customer_id', 'cliente não encontrado')
+  const cents = sumOfKind(rows, refunds, 'exchange_credit')
+  if (cents === 0) return null
+  const customer = named ?? (sale.customer_id === null ? null : rows.get(customerById(sale.customer_id)))
+  if (!customer || customer.deleted_at) return invalid('customer_id', 'informe o cliente que recebe o crédito')
+  if (customer.doc.forgotten_at !== null) return forgotten(`customer/${customer.id}`)
+  return { customer_id: customer.id, amount: fromCents(cents) }
+}

@@ -1,0 +1,242 @@
+import * as z from 'zod'
+import { inZone } from '#domain/instant.ts'
+import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { Id, optionalText, orDefault } from '#domain/text.ts'
+import { secretsAt } from '#domain/webhook-secret.ts'
+import {
+  type DataOf,
+  event,
+  isBasicEvent,
+  isDeliverable,
+  isSubscribed,
+  readScopeOf,
+  WEBHOOK_EVENT_GROUPS,
+  WEBHOOK_EVENTS,
+  type WebhookEvent,
+} from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { apiKeyIdOf, companyRef, ownCompany, scopesOfKey, timezoneOf } from '#projections/companies.ts'
+import {
+  hasNoResponse,
+  type WebhookSecrets,
+  webhookById,
+  webhookHealthById,
+  webhookSecrets,
+  webhookSecretsById,
+} from '#projections/webhooks.ts'
+import { changedRecordFields, isEmpty, type RecordId } from './record-commands.ts'
+
+const NAMES: readonly string[] = [...WEBHOOK_EVENT_GROUPS, ...WEBHOOK_EVENTS]
+
+/** Names that the first of these groups in a list includes already. */
+function includedNames(names: readonly string[]): string[] {
+  const group = WEBHOOK_EVENT_GROUPS.find((each) => names.includes(each))
+  return group === undefined ? [] : names.filter((name) => isBasicEvent(name) || (group === '*' && name === 'basic'))
+}
+
+/**
+ * Names of outbound events, unique, in the order of the catalogue. `*` stands for all events and `basic` for the basic
+ * ones. Other names may stand beside either: beside `*` they have no effect.
+ */
+const EventNames = z
+  .array(z.enum([...WEBHOOK_EVENTS, ...WEBHOOK_EVENT_GROUPS]))
+  .min(1, 'informe ao menos um evento, ou ["*"]')
+  .max(50, 'no máximo 50 nomes de eventos')
+  .refine((names) => includedNames(names).length === 0, {
+    error: ({ input }) =>
+      `"${(input as string[]).includes('*') ? '*' : 'basic'}" já inclui ${includedNames(input as string[]).join(', ')}`,
+  })
+  .transform((names): string[] => NAMES.filter((name) => names.includes(name as never)))
+
+/** Fields of an endpoint. src/webhooks/sender.ts checks its URL against the settings. */
+export const WebhookFields = z.strictObject({
+  url: z.string(),
+  events: EventNames,
+  description: optionalText(200),
+})
+
+/** PATCH: absent fields stay unchanged. */
+export const WebhookChanges = WebhookFields.partial()
+
+const OVERLAP_HOURS = 'deve ser um número inteiro de 0 a 168'
+
+/** Hours during which the previous secret still signs after a rotation (HOOK-28). */
+export const RotationFields = z.strictObject({
+  overlap_hours: orDefault(z.int({ error: OVERLAP_HOURS }).min(0, OVERLAP_HOURS).max(168, OVERLAP_HOURS), 24),
+})
+
+/** Endpoints per company; every event costs a delivery to each. */
+export const MAX_WEBHOOKS = 50
+
+/** The caller shows `secret` once; it is stored outside the ledger. */
+type RegisterWebhookInput = z.infer<typeof WebhookFields> & { readonly secret: string }
+
+/** Scopes of the acting key; null for people and the service, who may read everything. */
+function scopesOfActor(rows: Rows, actor: string | null): readonly string[] | null {
+  const keyId = apiKeyIdOf(actor)
+  return keyId === null ? null : scopesOfKey(companyRef(rows), keyId)
+}
+
+/** Refusal if the key may not read one of these events; a group only stands for the readable ones (HOOK-50). */
+function findMissingScope(scopes: readonly string[] | null, names: readonly string[]): Refusal | null {
+  const unreadable = selectEvents(names).find((event) => !isDeliverable(scopes, event))
+  return unreadable ? refuse('insufficient_scope', { missing_scope: readScopeOf(unreadable) }) : null
+}
+
+const selectEvents = (names: readonly string[]): WebhookEvent[] =>
+  WEBHOOK_EVENTS.filter((event) => names.includes(event))
+
+/** Delivered events: those that the endpoint requests and its owner may read. */
+const deliveredEvents = (names: readonly string[], scopes: readonly string[] | null): WebhookEvent[] =>
+  WEBHOOK_EVENTS.filter((event) => isSubscribed(names, event) && isDeliverable(scopes, event))
+
+const routeOf = (rows: Rows, webhookId: number) => companyRef(rows).webhooks.find(({ id }) => id === webhookId)
+
+/**
+ * Registers an endpoint for outbound events. It belongs to the acting key, or to the company if a person acts.
+ */
+export const registerWebhook = command<RegisterWebhookInput>({
+  permission: 'manage_integrations',
+  needs: () => [ownCompany],
+  decide(rows, { url, events, description, secret }, { companyId, nextId, actor }) {
+    const refusal = findMissingScope(scopesOfActor(rows, actor), events)
+    if (refusal) return refusal
+    if ((rows.get(ownCompany)?.webhooks.length ?? 0) >= MAX_WEBHOOKS) return refuse('webhook_limit_reached')
+    const id = nextId('webhook')
+    const registered = event('WebhookRegistered', { id, url, events, description: description ?? null })
+    const secrets = { secret, next_secret: null }
+    const row: WebhookSecrets = { company_id: companyId, webhook_id: id, secrets, switch_at: null }
+    return accept('created', registered.subject, [registered], [{ table: webhookSecrets, row }])
+  },
+})
+
+type UpdateWebhookInput = RecordId & z.infer<typeof WebhookChanges>
+
+/**
+ * Changes events, URL or description. Pending deliveries go to the new URL too, so a key that changes URL or events
+ * must be able to read all events of the endpoint, before and after (HOOK-52).
+ */
+export const updateWebhook = command<UpdateWebhookInput>({
+  permission: 'manage_integrations',
+  needs: ({ id }) => [webhookById(id), ownCompany],
+  decide(rows, { id, ...fields }, { actor }) {
+    const webhook = rows.get(webhookById(id))
+    if (!webhook || webhook.deleted_at) return refuse('not_found')
+    const { url, events, description } = webhook.doc
+    const changes = changedRecordFields({ url, events, description }, fields)
+    if (isEmpty(changes)) return accept('unchanged', `webhook/${id}`)
+    if (changes.url !== undefined || changes.events !== undefined) {
+      const owners = routeOf(rows, id)?.scopes ?? null
+      const delivered = deliveredEvents([...events, ...(changes.events ?? [])], owners)
+      const refusal = findMissingScope(scopesOfActor(rows, actor), [...delivered, ...(changes.events ?? [])])
+      if (refusal) return refusal
+      const beyond = selectEvents(changes.events ?? []).find((event) => !isDeliverable(owners, event))
+      if (beyond) return invalid('events', `"${beyond}" exige que a chave do endereço tenha ${readScopeOf(beyond)}`)
+    }
+    return accept('updated', `webhook/${id}`, [event('WebhookUpdated', { id, changes })])
+  },
+})
+
+/** Absent: the acting key. Null: the company itself. */
+export const HandOverFields = z.strictObject({ api_key_id: Id.nullish() })
+
+/**
+ * Assigns an endpoint to a key, or to the company itself. From then on it receives the events that the new owner may
+ * read, including those that waited while it was paused (HOOK-54). A key takes over only
+ * an endpoint whose events it may all read (HOOK-82): otherwise a group would silently lose events, and a narrower key could
+ * change URL and secret.
+ */
+export const handOverWebhook = command<RecordId & z.infer<typeof HandOverFields>>({
+  permission: 'manage_integrations',
+  needs: ({ id }) => [webhookById(id), ownCompany],
+  decide(rows, { id, api_key_id: wanted }, { actor, recordedAt: now }) {
+    const webhook = rows.get(webhookById(id))
+    if (!webhook || webhook.deleted_at) return refuse('not_found')
+    const api_key_id = wanted === undefined ? apiKeyIdOf(actor) : wanted
+    const key = companyRef(rows).active_keys.find((one) => one.id === api_key_id)
+    if (api_key_id !== null && (!key || (key.expires_at !== null && key.expires_at <= now)))
+      return invalid('api_key_id', 'não é uma chave ativa')
+    const { events } = webhook.doc
+    const delivered = wanted === undefined ? deliveredEvents(events, routeOf(rows, id)?.scopes ?? null) : []
+    const refusal = findMissingScope(key?.scopes ?? null, [...delivered, ...events])
+    if (refusal && wanted === undefined) return refusal
+    if (refusal) return invalid('api_key_id', `a chave não tem o escopo ${refusal.details?.missing_scope}`)
+    if (webhook.api_key_id === api_key_id) return accept('unchanged', `webhook/${id}`)
+    return accept('updated', `webhook/${id}`, [event('WebhookHandedOver', { id, api_key_id })])
+  },
+})
+
+/** Enables an endpoint and resets its failure record, also that of an enabled one without a response (HOOK-5). */
+export const enableWebhook = command<RecordId>({
+  permission: 'manage_integrations',
+  needs: ({ id }) => [webhookById(id), webhookHealthById(id)],
+  decide(rows, { id }) {
+    const webhook = rows.get(webhookById(id))
+    if (!webhook || webhook.deleted_at) return refuse('not_found')
+    if (webhook.enabled && !hasNoResponse(webhook, rows.get(webhookHealthById(id))))
+      return accept('unchanged', `webhook/${id}`)
+    return accept('updated', `webhook/${id}`, [event('WebhookEnabled', { id })])
+  },
+})
+
+/** Disables an endpoint: deliveries stop and pending ones are cancelled. */
+export const switchOffWebhook = command<DataOf<'WebhookSwitchedOff'>>({
+  permission: 'manage_integrations',
+  needs: ({ id }) => [webhookById(id)],
+  decide(rows, { id, reason }) {
+    const webhook = rows.get(webhookById(id))
+    if (!webhook || webhook.deleted_at) return refuse('not_found')
+    if (!webhook.enabled) return accept('unchanged', `webhook/${id}`)
+    return accept('updated', `webhook/${id}`, [event('WebhookSwitchedOff', { id, reason })])
+  },
+})
+
+const HOUR_MS = 3_600_000
+
+type RotateSecretInput = RecordId & z.infer<typeof RotationFields> & { readonly secret: string }
+
+/**
+ * Rotates an endpoint's secret. During the overlap both secrets sign, so that a receiver can switch without losing a
+ * delivery; another rotation waits for its end, since it would end the secret of the first (HOOK-84). Without an overlap
+ * it ends all other secrets at once.
+ */
+export const rotateSecret = command<RotateSecretInput>({
+  permission: 'manage_integrations',
+  needs: ({ id }) => [webhookById(id), webhookSecretsById(id), ownCompany],
+  decide(rows, { id, overlap_hours, secret }, { companyId, recordedAt: now, actor }) {
+    const webhook = rows.get(webhookById(id))
+    if (!webhook || webhook.deleted_at) return refuse('not_found')
+    const delivered = deliveredEvents(webhook.doc.events, routeOf(rows, id)?.scopes ?? null)
+    const refusal = findMissingScope(scopesOfActor(rows, actor), delivered)
+    if (refusal) return refusal
+    const known = rows.get(webhookSecretsById(id))
+    // Null if a crash left the endpoint without a secret.
+    const before = known?.secrets
+      ? secretsAt({ ...known.secrets, switch_at: known.switch_at }, Date.parse(now)).secret
+      : null
+    if (overlap_hours > 0 && known?.secrets?.next_secret && known.switch_at !== null && known.switch_at > now)
+      return refuse('rotation_running', { until: inZone(known.switch_at, timezoneOf(rows)) })
+    const overlap_ends_at =
+      before === null || overlap_hours === 0 ? null : new Date(Date.parse(now) + overlap_hours * HOUR_MS).toISOString()
+    const keys = { company_id: companyId, webhook_id: id }
+    const row: WebhookSecrets =
+      before === null || overlap_ends_at === null
+        ? { ...keys, secrets: { secret, next_secret: null }, switch_at: null }
+        : { ...keys, secrets: { secret: before, next_secret: secret }, switch_at: overlap_ends_at }
+    const rotated = event('WebhookSecretRotated', { id, overlap_ends_at })
+    return accept('updated', rotated.subject, [rotated], [{ table: webhookSecrets, row }])
+  },
+})
+
+/** Deletes an endpoint for good. Nothing is signed for it again, so its secret is erased. */
+export const deleteWebhook = command<RecordId>({
+  permission: 'manage_integrations',
+  needs: ({ id }) => [webhookById(id)],
+  decide(rows, { id }, { companyId }) {
+    const webhook = rows.get(webhookById(id))
+    if (!webhook || webhook.deleted_at) return refuse('not_found')
+    const row: WebhookSecrets = { company_id: companyId, webhook_id: id, secrets: null, switch_at: null }
+    return accept('deleted', `webhook/${id}`, [event('WebhookDeleted', { id })], [{ table: webhookSecrets, row }])
+  },
+})

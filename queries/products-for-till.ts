@@ -1,0 +1,256 @@
+import type { EncodedText } from '#lib/memory.ts'
+import type { Database } from '#postgres/database.ts'
+import { asRowBytes, type RowsTogether, release, rowsIn } from '#postgres/row-bytes.ts'
+import { plainSql } from '#postgres/table-marks.ts'
+import { inReading, type Statement, type Transaction } from '#postgres/transaction.ts'
+import { BY_ITEM_CHANGE } from './item-queries.ts'
+import {
+  type Conditions,
+  cursorKeyOf,
+  type ListOrder,
+  listStatement,
+  type PageStart,
+  readRows,
+  recordsIn,
+  type Source,
+} from './list-statement.ts'
+import { ORDER_BY_ID } from './record-queries.ts'
+
+/** SQL of an instant in the sync format: UTC with milliseconds. */
+const utc = (moment: string): string => `to_char((${moment}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+
+/** Stock and category of an item `t`. */
+const STOCK = 'join item_stocks s on s.company_id = t.company_id and s.id = t.id'
+const CATEGORY =
+  'left join categories g on g.company_id = t.company_id and g.id = t.category_id and g.deleted_at is null'
+
+/**
+ * SQL of a product's JSON text (SYNC-10). Decimals are copied from the document, so the numbers are exact. An untracked
+ * item has stock 0; `tracks_stock` tells that it has no meaning.
+ */
+const PRODUCT_RECORD = `'{"id":' || t.id
+  || ',"name":' || to_json(t.name)::text
+  || ',"barcode":' || coalesce(to_json(t.barcode)::text, '""')
+  || ',"price":' || t.price
+  || ',"stock":' || coalesce(s.stock, '0.000')
+  || ',"tracks_stock":' || (s.stock is not null)::text
+  || ',"category_name":' || coalesce((g.doc -> 'name')::text, '""')
+  || ',"picture_url":' || coalesce(to_json(t.picture_url)::text, 'null')
+  || ',"parent_id":' || coalesce(t.parent_id::text, 'null')
+  || ',"variant":' || coalesce(t.variant::text, 'null')
+  || ',"updated_at":"' || ${utc('t.updated_at')} || '"}'`
+
+const IS_PRODUCT = `t.deleted_at is null and t.type = 'product'`
+
+/** About 200 kB of text and a few milliseconds of work; other requests run between chunks. */
+const CHUNK_PRODUCTS = 1_000
+
+const products: Source = {
+  resource: 'sync_products',
+  from: `catalog_items t ${STOCK} ${CATEGORY}`,
+  record: PRODUCT_RECORD,
+  where: IS_PRODUCT,
+}
+
+interface ProductsRead {
+  /** Time of the snapshot's last event: as the next `last_sync` it misses nothing. */
+  readonly syncTimestamp: string
+  readonly total: number
+  /** Ids that the till must drop, joined by commas; null in a full download. */
+  readonly deleted: string | null
+}
+
+/**
+ * Streams all products of one snapshot, or those changed since `lastSync` (UTC, inclusive). Stock and the name of the
+ * category count as changes. Null when `take` stopped the stream.
+ */
+export function listProductsForTill(
+  pool: Database,
+  companyId: number,
+  lastSync: string | undefined,
+  take: TakeRecords,
+): Promise<ProductsRead | null> {
+  return inSnapshot(pool, async (tx) => {
+    if (lastSync === undefined) {
+      const found = await streamPass(
+        tx,
+        companyId,
+        { order: ORDER_BY_ID, start: 'first', bounds: [], values: [] },
+        take,
+      )
+      return found && { syncTimestamp: found.time, total: found.total, deleted: null }
+    }
+    const changed: Pass = { order: BY_ITEM_CHANGE, start: 'since', bounds: [lastSync], values: [] }
+    // Usually empty and requested often: one round trip answers it.
+    const [found, categories, deleted] = await Promise.all([
+      streamPass(tx, companyId, changed, take),
+      changedCategories(tx, companyId, lastSync),
+      deletedSince(tx, companyId, lastSync),
+    ])
+    if (!found) return null
+    let { total } = found
+    if (categories.length > 0) {
+      const renamed: Pass = { order: ORDER_BY_ID, start: 'first', bounds: [], values: [categories, lastSync] }
+      const more = await streamPass(tx, companyId, renamed, take)
+      if (!more) return null
+      total += more.total
+    }
+    return { syncTimestamp: found.time, total, deleted }
+  })
+}
+
+/**
+ * Products in one order. `values`, if present, are [ids of categories, a time] and select the products of these
+ * categories that did not change themselves.
+ */
+interface Pass {
+  readonly order: ListOrder
+  readonly start: PageStart
+  readonly bounds: readonly unknown[]
+  readonly values: readonly unknown[]
+}
+
+const OF_CATEGORIES: Conditions = {
+  categories: (value) => `t.category_id = any(${value}::bigint[])`,
+  before: (value) => `s.changed_at < ${value}::timestamptz`,
+}
+
+/** Streams the products of a pass in chunks and returns the ledger's time. Null when `take` stopped the stream. */
+async function streamPass(
+  tx: Transaction,
+  companyId: number,
+  { order, start: first, bounds: from, values }: Pass,
+  take: TakeRecords,
+): Promise<{ time: string; total: number } | null> {
+  const present = values.length > 0 ? Object.keys(OF_CATEGORIES) : []
+  let [start, bounds] = [first, from]
+  for (let total = 0; ; start = 'after') {
+    const { text, ...named } = listStatement(products, order, OF_CATEGORIES, present, start)
+    const statement = asRowBytes({ ...named, text: plainSql(text) })
+    const answer = await tx.query<RowsTogether>(statement, [companyId, CHUNK_PRODUCTS, ...values, ...bounds])
+    const rows = rowsIn(answer)
+    const [ledger, found] = readRows(rows, order, companyId)
+    const listed = found.slice(0, CHUNK_PRODUCTS)
+    if (listed.length > 0 && !take(recordsIn(listed))) return null
+    total += listed.length
+    const last = found.length > CHUNK_PRODUCTS ? listed.at(-1) : undefined
+    if (last) bounds = cursorKeyOf(order, last)
+    release(rows)
+    if (!last) return { time: ledger.last_recorded_at, total }
+  }
+}
+
+/** Categories that were renamed, deleted or restored: tills show them with their products. */
+async function changedCategories(tx: Transaction, companyId: number, lastSync: string): Promise<number[]> {
+  const { rows } = await tx.query<{ id: number }>(
+    {
+      name: 'list_sync_categories',
+      text: 'select t.id from categories t where t.company_id = $1 and t.changed_at >= $2 order by t.changed_at, t.revision, t.id',
+    },
+    [companyId, lastSync],
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** An item that became a service is deleted for tills. One that was never a product is ignored. */
+async function deletedSince(tx: Transaction, companyId: number, lastSync: string): Promise<string> {
+  const idsOf = async (statement: Statement) =>
+    (await tx.query<{ ids: string | null }>(statement, [companyId, lastSync])).rows[0]?.ids
+  const [erased, deleted] = await Promise.all([idsOf(ERASED_SINCE), idsOf(DELETED_SINCE)])
+  return erased || deleted || ''
+}
+
+const DELETED_SINCE = {
+  name: 'list_sync_products_deleted',
+  text: `select coalesce(string_agg(gone.id::text, ','), '') as ids
+         from (
+           select t.id
+           from catalog_items t ${STOCK}
+           where s.company_id = $1 and s.changed_at >= $2 and t.was_product
+             and (t.deleted_at >= $2 or t.deleted_at is null and t.type <> 'product')
+           order by s.changed_at, s.revision, s.id
+         ) gone`,
+}
+
+/** Since the test company was emptied: the till may know any former product, and all but new ones are gone. */
+const ERASED_SINCE = {
+  name: 'list_sync_products_erased',
+  text: `select string_agg(given.id::text, ',' order by given.id) as ids
+         from companies c join ledgers l on l.company_id = c.company_id
+         cross join lateral generate_series(1, (l.ids->>'catalog_item')::bigint) as given(id)
+         where c.company_id = $1 and c.erased_at > $2
+           and not exists (select from catalog_items t where t.company_id = $1 and t.id = given.id and ${IS_PRODUCT})`,
+}
+
+/** A product as the till last saw it; time in UTC. */
+interface KnownProduct {
+  readonly id: number
+  readonly updated_at: string
+}
+
+/**
+ * Streams what changed after the till's last sync, in the till's order, as `{id, reason, client_updated_at,
+ * server_updated_at, product}` (SYNC-15). A stock movement is no conflict. Returns the time of the snapshot; null when
+ * `take` stopped the stream.
+ */
+export function checkProducts(
+  pool: Database,
+  companyId: number,
+  known: readonly KnownProduct[],
+  take: TakeRecords,
+): Promise<string | null> {
+  return inSnapshot(pool, async (tx) => {
+    const { rows } = await tx.query<{ now: string }>(CLOCK)
+    for (let start = 0; start < known.length; start += CHUNK_PRODUCTS) {
+      const chunk = known.slice(start, start + CHUNK_PRODUCTS)
+      const values = [companyId, chunk.map(({ id }) => id), chunk.map(({ updated_at }) => updated_at)]
+      const found = await tx.query<{ conflicts: string | null }>(FIND_CONFLICTS, values)
+      const conflicts = found.rows[0]?.conflicts
+      if (conflicts && !take(conflicts)) return null
+    }
+    return rows[0]?.now ?? null
+  })
+}
+
+const CLOCK = {
+  name: 'sync_clock',
+  text: `select date_trunc('milliseconds', statement_timestamp()) as now`,
+}
+
+/** Another company's product is unknown here. One that became a service counts as deleted. */
+const FIND_CONFLICTS = {
+  name: 'find_sync_conflicts',
+  text: `select string_agg('{"id":' || known.id || ',"reason":"' || reason
+             || '","client_updated_at":"' || ${utc('known.updated_at')}
+             || '","server_updated_at":' || coalesce('"' || ${utc('coalesce(t.deleted_at, t.updated_at)')} || '"', 'null')
+             || ',"product":' || case when reason = 'updated' then ${PRODUCT_RECORD} else 'null' end || '}',
+           ',' order by known.position) as conflicts
+         from unnest($2::bigint[], $3::timestamptz[]) with ordinality as known(id, updated_at, position)
+         left join catalog_items t on t.company_id = $1 and t.id = known.id
+         left ${STOCK}
+         ${CATEGORY}
+         cross join lateral (
+           select case
+             when t.id is null then 'unknown'
+             when t.deleted_at is not null or t.type <> 'product' then 'deleted'
+             when t.updated_at > known.updated_at then 'updated'
+           end as reason
+         ) as judged
+         where reason is not null`,
+}
+
+/**
+ * Restricts the plan to index scans. With the statistics of a freshly filled table the planner would sort all products
+ * for each chunk: 50,000 would take 30 s instead of 0.5 s.
+ */
+const BEGIN = `
+  begin isolation level repeatable read, read only;
+  set local enable_sort = off; set local enable_seqscan = off; set local enable_bitmapscan = off;
+  set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off`
+
+/** Several statements in one snapshot. */
+const inSnapshot = <T>(pool: Database, read: (tx: Transaction) => Promise<T>): Promise<T> =>
+  inReading(pool, BEGIN, read)
+
+/** Receives JSON texts of records, joined by commas; false stops the stream. */
+type TakeRecords = (records: EncodedText) => boolean

@@ -1,0 +1,205 @@
+import type { Pool } from 'pg'
+import { TILL_ROLES } from '#domain/rights.ts'
+import type { Queryable } from '#postgres/database.ts'
+import { companysTimeSql } from '#projections/companies.ts'
+import type { SessionHolder } from './company-users.ts'
+import { DATABASE_CLOCK, revokedSurplus, TILL_TOKENS as TOKENS } from './credentials.ts'
+
+/**
+ * Maximum number of a user's live tokens; above it the longest unused are revoked. Bounds the tokens of a till that
+ * logs in for every request.
+ */
+export const LIVE_TOKENS_OF_USER = 200
+
+/** The logged-in user at the time of the request. */
+export interface SyncSession {
+  readonly tokenHash: Buffer
+  readonly companyId: number
+  readonly userId: number
+  readonly userName: string
+  readonly email: string
+  readonly role: string
+  /** The user's generation when the token was issued. */
+  readonly generation: number
+  /** The person's generation. */
+  readonly personGeneration: number
+  /** The company's time zone. */
+  readonly timezone: string
+  /** The company's time, from Postgres's clock: UTC, milliseconds, `Z`. */
+  readonly now: string
+}
+
+/** A new token, returned once. */
+export interface IssuedToken {
+  readonly token: string
+  /** UTC; null if it is valid until it is revoked. */
+  readonly expiresAt: string | null
+}
+
+/** Login tokens. Postgres stores their hashes, so that a revocation takes effect at once in every process. */
+export interface Tokens {
+  issue(holder: SessionHolder): Promise<IssuedToken>
+  /**
+   * Finds the session of a token and records the till's version; null if the token is unknown, expired or revoked.
+   */
+  find(token: string, tillVersion?: string | null): Promise<SyncSession | null>
+  /**
+   * The successor of a live token: each renewal of the same token returns the same one, so that a lost answer may be
+   * asked for again. The old token ends with the first use of its successor, at the latest after ten minutes. Null if it
+   * has ended.
+   */
+  renew(session: SyncSession, token: string): Promise<IssuedToken | null>
+  /** Ends a token, and the one that it replaces or is replaced by. */
+  revoke(session: SyncSession): Promise<void>
+}
+
+interface TokensOptions {
+  /** Lifetime; null means for ever. */
+  readonly days: number | null
+  /** Of the installation: successors of tokens are derived under it, and need not be stored. */
+  readonly secret: Buffer
+}
+
+export function createTokens(pool: Pool, { days, secret }: TokensOptions): Tokens {
+  const issued = async (
+    token: string,
+    statement: { name: string; text: string },
+    values: (hash: Buffer) => unknown[],
+  ) => {
+    const hash = TOKENS.hashOf(token) as Buffer
+    const { rows } = await pool.query<{ expires_at: string | null }>({ ...statement, values: values(hash) })
+    return rows[0] ? { token, expiresAt: rows[0].expires_at } : null
+  }
+  return {
+    async issue(holder) {
+      const { userId, companyId, generation, personGeneration } = holder
+      const generations = [generation, personGeneration]
+      const token = await issued(TOKENS.make(), ISSUE, (hash) => [
+        hash,
+        userId,
+        companyId,
+        days,
+        LIVE_TOKENS_OF_USER - 1,
+        ...generations,
+      ])
+      if (!token) throw new Error('no token was stored')
+      return token
+    },
+    async find(token, tillVersion = null) {
+      const tokenHash = TOKENS.hashOf(token)
+      if (!tokenHash) return null
+      const { rows } = await pool.query<Omit<SyncSession, 'tokenHash'>>({
+        ...FIND,
+        values: [tokenHash, TILL_ROLES, tillVersion],
+      })
+      return rows[0] ? { tokenHash, ...rows[0] } : null
+    },
+    async renew(session, token) {
+      const next = TOKENS.next(token, secret)
+      return issued(next, RENEW, (hash) => [hash, session.tokenHash, days])
+    },
+    async revoke({ tokenHash }) {
+      await pool.query({ ...REVOKE, values: [tokenHash] })
+      // A statement of its own sees the successor of a concurrent renewal, which the first one has waited for.
+      await pool.query({ ...REVOKE_RELATED, values: [tokenHash] })
+    },
+  }
+}
+
+const INSERT = `insert into ops.sync_tokens (hash, user_id, company_id, generation, person_generation, role, created_at, last_used_at, expires_at)`
+const LIVE = `t.revoked_at is null and (t.expires_at is null or t.expires_at > clock.now)`
+
+/** User and person of a token, if their generations and the role are still the token's. */
+const OF_PERSON = `u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation and u.doc->>'role' = t.role
+             and p.email = u.doc->>'email' and p.generation = t.person_generation`
+
+const ISSUE = {
+  name: 'issue_sync_token',
+  text: `with ${DATABASE_CLOCK}, ${revokedSurplus('ops.sync_tokens', 'last_used_at')}
+         ${INSERT} select $1, $2, $3, $6, $7, u.doc->>'role', now, now, now + make_interval(days => $4)
+         from clock join users u on u.company_id = $3 and u.id = $2 returning expires_at`,
+}
+
+/**
+ * Ends the token that this one has replaced. Records the last use once in five minutes, and a new version at once;
+ * accurate enough to tell which tills are in use.
+ */
+const FIND = {
+  name: 'find_sync_session',
+  text: `with ${DATABASE_CLOCK}, replaced as (
+           update ops.sync_tokens former set revoked_at = clock.now from clock, ops.sync_tokens t
+           where t.hash = $1 and ${LIVE} and former.hash = t.replaces and former.revoked_at is null
+         ), used as (
+           update ops.sync_tokens t set last_used_at = clock.now, till_version = coalesce($3::text, t.till_version) from clock
+           where t.hash = $1 and ${LIVE}
+             and (t.last_used_at < clock.now - interval '5 minutes' or $3::text is not null and $3::text is distinct from t.till_version)
+         )
+         select t.company_id as "companyId", t.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email,
+                u.doc->>'role' as role, u.generation, p.generation as "personGeneration", c.timezone, ${companysTimeSql('clock.now')} as now
+         from clock
+         join ops.sync_tokens t on t.hash = $1 and ${LIVE}
+         join users u on u.doc->>'role' = any($2::text[])
+         join ops.persons p on ${OF_PERSON}
+         join companies c on c.company_id = t.company_id`,
+}
+
+/** A till that got no answer repeats a renewal within this time. */
+const REPLACED_LIVES = "interval '10 minutes'"
+
+/**
+ * Of two concurrent renewals the second waits for the row lock, and then finds the successor of the first. A used
+ * successor has ended the old token. The new token keeps the generations of the old one (TOKEN-6).
+ */
+const RENEW = {
+  name: 'renew_sync_token',
+  text: `with ${DATABASE_CLOCK}, old as (
+           update ops.sync_tokens t set replaced_at = coalesce(t.replaced_at, clock.now),
+             expires_at = least(t.expires_at, coalesce(t.replaced_at, clock.now) + ${REPLACED_LIVES})
+           from clock, users u, ops.persons p
+           where t.hash = $2 and ${LIVE} and ${OF_PERSON}
+           returning t.user_id, t.company_id, t.generation, t.person_generation, t.role, clock.now
+         )
+         insert into ops.sync_tokens as t (hash, user_id, company_id, generation, person_generation, role, created_at, last_used_at, expires_at, replaces)
+         select $1, user_id, company_id, generation, person_generation, role, now, now, now + make_interval(days => $3), $2 from old
+         on conflict (hash) do update set last_used_at = t.last_used_at where t.revoked_at is null
+         returning expires_at`,
+}
+
+const REVOKE = {
+  name: 'revoke_sync_token',
+  text: `update ops.sync_tokens set revoked_at = clock_timestamp() where hash = $1 and revoked_at is null`,
+}
+
+const REVOKE_RELATED = {
+  name: 'revoke_related_sync_tokens',
+  text: `update ops.sync_tokens related set revoked_at = clock_timestamp() from ops.sync_tokens t
+         where t.hash = $1 and related.company_id = t.company_id and related.user_id = t.user_id and related.revoked_at is null
+           and (related.hash = t.replaces or related.replaces = t.hash)`,
+}
+
+/** Tills of a logged-in user. */
+export interface TillContact {
+  readonly user_id: number
+  /** Live logins. */
+  readonly logins: number
+  /** UTC, accurate to five minutes. */
+  readonly last_used_at: string
+  /** Version of the till with the last request; null if it sends none. */
+  readonly version: string | null
+}
+
+const CONTACTS = {
+  name: 'till_contacts',
+  text: `select t.user_id, count(*)::integer as logins, max(t.last_used_at) as last_used_at,
+           (array_agg(t.till_version order by t.last_used_at desc))[1] as version
+         from ops.sync_tokens t
+         where t.company_id = $1 and t.revoked_at is null and (t.expires_at is null or t.expires_at > now())
+           and t.replaced_at is null
+         group by t.user_id order by max(t.last_used_at) desc limit $2`,
+}
+
+/** Users logged in at tills of a company, most recent first. `pool` is the primary's. */
+export async function listTillContacts(pool: Queryable, companyId: number, limit: number): Promise<TillContact[]> {
+  const { rows } = await pool.query<TillContact>({ ...CONTACTS, values: [companyId, limit] })
+  return rows
+}

@@ -1,0 +1,160 @@
+import * as z from 'zod'
+import {
+  CreatePaymentTypeInput,
+  createPaymentType,
+  PaymentTypeChanges,
+  updatePaymentType,
+} from '#commands/payment-type-commands.ts'
+import { inZone } from '#domain/instant.ts'
+import { PAYMENT_KINDS } from '#events/company-events.ts'
+import { withId } from '#http/paths.ts'
+import type { PaymentTypeObject } from '#projections/payment-types.ts'
+import type { StoreObject } from '#projections/stores.ts'
+import { getPaymentType, listPaymentTypes } from '#queries/company-queries.ts'
+import { listStores } from '#queries/store-queries.ts'
+import { commandRoute, type Route, readRoute } from '../api-route.ts'
+import { warnedOf } from '../contract/contract-document.ts'
+import { Amount, ContractRecordId, Timestamp } from '../contract/formats.ts'
+import { getRoute } from './record-routes.ts'
+
+const paymentTypeExample = {
+  id: 1,
+  name: 'Dinheiro',
+  kind: 'cash',
+  is_cash: true,
+  fee_percentage: '0.00',
+  accepts_api: true,
+  due_days: 30,
+  acquirer_rate: null,
+  acquirer_rate_2_6: null,
+  acquirer_rate_7_12: null,
+  acquirer_fee_refunded: false,
+  settles_in_days: null,
+}
+
+/** Request example of a payment type. */
+const cardExample = { name: 'Crédito Visa', kind: 'card', acquirer_rate: '3.55', settles_in_days: 30 }
+
+/** There are few, so the list has no pages. */
+const PaymentType = z
+  .strictObject({
+    id: ContractRecordId,
+    name: z.string(),
+    kind: z.enum(PAYMENT_KINDS),
+    is_cash: z.boolean(),
+    fee_percentage: Amount,
+    accepts_api: z.boolean(),
+    reason: z.string().optional(),
+    due_days: z.int().min(0),
+    acquirer_rate: Amount.nullable(),
+    acquirer_rate_2_6: Amount.nullable(),
+    acquirer_rate_7_12: Amount.nullable(),
+    acquirer_fee_refunded: z.boolean(),
+    settles_in_days: z.int().min(0).nullable(),
+  })
+  .meta({ id: 'PaymentType', examples: [paymentTypeExample] }) satisfies z.ZodType<PaymentTypeObject>
+
+/** Payment types of a company. */
+export const paymentTypeRoutes: readonly Route[] = [
+  readRoute({
+    path: '/sales/payment-types',
+    scope: 'sales:read',
+    operation: 'listPaymentTypes',
+    summary: 'Lista as formas de pagamento da empresa, também as que a API não aceita',
+    reply: z.strictObject({ data: z.array(PaymentType) }),
+    fromReplica: true,
+    async read({ reader }) {
+      const { data, revision } = await listPaymentTypes(reader)
+      return { body: `{"data":[${data}]}`, revision }
+    },
+  }),
+  getRoute({
+    path: '/sales/payment-types/:id',
+    scope: 'sales:read',
+    operation: 'getPaymentType',
+    summary: 'Mostra uma forma de pagamento',
+    record: PaymentType,
+    get: getPaymentType,
+    fromReplica: true,
+  }),
+  commandRoute({
+    method: 'post',
+    path: '/sales/payment-types',
+    scope: 'sales:write',
+    operation: 'createPaymentType',
+    summary: 'Cria uma forma de pagamento',
+    description:
+      '`fee_percentage` é um acréscimo embutido no valor pago; `acquirer_rate` é o que a operadora retém dele, e `settles_in_days` em quantos dias corridos ela paga o resto, ou cada parcela depois da anterior. Os dias que não são úteis passam ao seguinte. `acquirer_rate_2_6` e `acquirer_rate_7_12` valem para o parcelado; sem elas vale `acquirer_rate`.',
+    body: CreatePaymentTypeInput.meta({ id: 'PaymentTypeInput' }),
+    example: cardExample,
+    reply: warnedOf(PaymentType),
+    refusals: ['duplicate_resource'],
+    command: createPaymentType,
+    input: (_params, body) => body,
+  }),
+  commandRoute({
+    method: 'patch',
+    path: '/sales/payment-types/:id',
+    scope: 'sales:write',
+    operation: 'updatePaymentType',
+    summary: 'Altera uma forma de pagamento',
+    description:
+      'Vale para os pagamentos a partir de agora. Campos ausentes ficam como estão; `null` desfaz os opcionais.',
+    body: PaymentTypeChanges.meta({ id: 'PaymentTypeChanges' }),
+    example: { acquirer_rate: '3.20', settles_in_days: 14 },
+    reply: warnedOf(PaymentType),
+    refusals: ['duplicate_resource'],
+    command: updatePaymentType,
+    target: { kind: 'payment_type' },
+    input: (params, changes) => withId(params, changes),
+  }),
+]
+
+const storeExample = {
+  id: 1,
+  alias: 'minha-loja',
+  enabled: true,
+  sandbox: false,
+  registers_sales: true,
+  commission_percentage: '5.00',
+  has_access_token: true,
+  has_notification_secret: true,
+  created_at: '2026-11-21T08:17:15.123-03:00',
+  updated_at: '2026-11-21T08:17:15.123-03:00',
+}
+
+/** There are few, so the list has no pages. */
+const Store = z
+  .strictObject({
+    id: ContractRecordId,
+    alias: z.string(),
+    enabled: z.boolean(),
+    sandbox: z.boolean(),
+    registers_sales: z.boolean(),
+    commission_percentage: Amount,
+    has_access_token: z.boolean(),
+    has_notification_secret: z.boolean(),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  })
+  .meta({ id: 'Store', examples: [storeExample] }) satisfies z.ZodType<Omit<StoreObject, 'connection'>>
+
+/** Stores are opened and changed in the panel and by the operator (STORE-1). */
+export const storeRoutes: readonly Route[] = [
+  readRoute({
+    path: '/stores',
+    scope: 'orders:read',
+    operation: 'listStores',
+    summary: 'Lista as lojas online da empresa',
+    reply: z.strictObject({ data: z.array(Store) }),
+    async read({ reader, caller: { timezone } }) {
+      const stores = await listStores(reader)
+      const local = ({ connection: _, created_at, updated_at, ...store }: StoreObject) => ({
+        ...store,
+        created_at: inZone(created_at, timezone),
+        updated_at: inZone(updated_at, timezone),
+      })
+      return { body: JSON.stringify({ data: stores.map(local) }) }
+    },
+  }),
+]

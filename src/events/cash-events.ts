@@ -1,0 +1,73 @@
+import * as z from 'zod'
+import { eventType, id, instant, money, signedMoney, text } from './event-definitions.ts'
+
+/** What a till reports of its drawer. */
+export const CASH_MOVEMENT_KINDS = ['opened', 'in', 'out', 'received', 'closed'] as const
+
+/** Problems of a recorded movement. */
+export const CASH_WARNINGS = ['session_closed', 'at_in_future', 'at_old'] as const
+
+const movement = {
+  /** Identifier of the session, given by the till; unique in the company. */
+  session_id: text,
+  /** Identifier of the movement, given by the till. */
+  offline_id: text,
+  /** By the till's clock. */
+  at: instant,
+  reason: text.nullable(),
+  warnings: z.array(z.enum(CASH_WARNINGS)),
+  /** Of a refused upload that a person recorded: who uploaded it, and whose drawer it is. */
+  settles: z.strictObject({ user_id: id, owner_id: id }).optional(),
+}
+
+/** Money by payment type; null stands for the drawer, to which all payment types in cash belong. */
+const paymentTypeId = id.nullable()
+
+/** What the till counted; null if it did not count. */
+const counted = z.array(z.strictObject({ payment_type_id: paymentTypeId, amount: money })).nullable()
+
+/** Movements may arrive in any order: each of these events may be the first of its session. */
+export const cashEvents = {
+  /** `amount`: opening float. */
+  CashSessionOpened: eventType('cash_session', { ...movement, amount: money }),
+  /** Cash that came into the drawer or left it without a sale. */
+  CashMoved: eventType('cash_session', {
+    ...movement,
+    kind: z.enum(['in', 'out', 'received']),
+    amount: money,
+    /** Account that was received; null for other kinds. */
+    receivable_id: id.nullable(),
+  }),
+  CashSessionClosed: eventType('cash_session', {
+    ...movement,
+    counted,
+    /** What sales and returns had brought when the closing was recorded; later ones are not in it. */
+    takings: z.strictObject({
+      /** Payment type in cash that stands for the drawer. */
+      drawer: paymentTypeId,
+      sales: z.int().nonnegative(),
+      ways: z.array(
+        z.strictObject({
+          payment_type_id: id,
+          is_cash: z.boolean(),
+          sold: signedMoney,
+          cancelled: signedMoney,
+          returned: signedMoney,
+        }),
+      ),
+    }),
+  }),
+  /** Uploaded by a user whose drawer it is not. A person records it in a session, or resolves it otherwise. */
+  CashMovementRefused: eventType('cash_session', {
+    session_id: text,
+    offline_id: text,
+    user_id: id,
+    kind: z.enum(CASH_MOVEMENT_KINDS),
+    amount: money.nullable(),
+    at: instant,
+    reason: text.nullable(),
+    receivable_id: id.nullable(),
+    counted,
+  }),
+  RefusedCashMovementResolved: eventType('cash_session', { offline_id: text, user_id: id, note: text }),
+} as const

@@ -1,0 +1,297 @@
+import type { Pool, PoolClient } from 'pg'
+import type { Vault } from '#crypto/vault.ts'
+import { addMilliseconds, type Calendar, dateInZone } from '#domain/instant.ts'
+import type { PaymentLinks } from '#domain/order-states.ts'
+import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { type Envelope, isRefusal, streamOf } from '#ledger/command.ts'
+import type { EventStore } from '#ledger/port.ts'
+import type { EventReader } from '#ledger/reading.ts'
+import { type OpenReadSession, SHORT_WAIT_BUDGET_MS } from '#ledger/replicas/replicas.ts'
+import type { PersonKeys } from '#ledger/sealed-fields.ts'
+import { type AnyRef, pastColumns, type Ref } from '#ledger/table.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { Unavailable } from '#lib/errors.ts'
+import type { KeyedSemaphore } from '#lib/fair-sharing.ts'
+import type { PoolOf } from '#postgres/pool.ts'
+import { markTable } from '#postgres/table-marks.ts'
+import { type ClockCorrection, type CompanyRow, companies, keepsClock } from '#projections/companies.ts'
+import { fullReader, Reader, type ReadSource, WHOLE } from '#queries/reader.ts'
+import { t } from '#queries/table-names.ts'
+import { openPast, type PastRow } from './past-tables.ts'
+import { headOf, type LedgerStores } from './verify.ts'
+
+/** Events at which a ledger's time went back (LEDGER-20), oldest first. */
+export async function correctionsOf(reader: Reader): Promise<readonly ClockCorrection[]> {
+  const { rows } = await reader.query<{ clock_corrections: ClockCorrection[] }>({
+    name: 'clock_corrections',
+    text: `select clock_corrections from ${t.companies} where company_id = $1`,
+  })
+  return rows[0]?.clock_corrections ?? []
+}
+
+/**
+ * Revision of the last clock correction recorded up to `time`. From it on, recorded times decide whether an event was
+ * before `time`; every earlier event counts as before, whatever its recorded time.
+ */
+export const tellingFrom = (corrections: readonly ClockCorrection[], time: string): number =>
+  corrections.findLast(({ recorded_at }) => recorded_at <= time)?.revision ?? 0
+
+/** Past state of a ledger, inclusive: a revision, or a time (UTC). */
+export type AsOfMoment = { readonly revision: number } | { readonly time: string }
+
+/** The company's state at that revision or time. */
+export interface CompanyAsOf {
+  readonly companyId: number
+  /** Reads only the company's past rows. A query that needs other tables fails instead of showing present data. */
+  readonly source: ReadSource
+  readonly store: EventStore
+  readonly keys: PersonKeys
+  /** Revision of the last event included. */
+  readonly revision: number
+  /** Time zone and day at that time. */
+  readonly calendar: Calendar
+  /** Present payment links: an order that could be paid at that time is shown with its link. */
+  readonly paymentLinks: PaymentLinks
+}
+
+/** Dependencies. Each query holds one connection and reads the ledger through another. */
+export interface AsOfCore extends LedgerStores, EventReader {
+  /**
+   * The ledger is read from a replica if possible. Rows are read from the primary, because a replica has no temporary
+   * tables.
+   */
+  readonly readsOf: OpenReadSession
+  readonly asOf: AsOfBounds
+  readonly paymentLinks: PaymentLinks
+}
+
+/** What reads of tables and ledgers use: at present, on replicas, in the past. */
+export interface LedgerReads extends AsOfCore {
+  /** For the statements of a company: its share of the connections of `pool`. */
+  readonly poolOf: PoolOf
+  /** Encrypts and decrypts secrets. */
+  readonly vault: Vault
+}
+
+export interface AsOfBounds {
+  /** One query per company at a time. */
+  readonly turns: KeyedSemaphore
+  /** Longest wait in the queue, and longest run time after it. */
+  readonly timeoutMs: number
+}
+
+/** Too many as-of queries for the company (`as_of_busy`), or a timeout (`as_of_timeout`). */
+export class PastUnavailable extends Unavailable {
+  constructor(readonly reason: 'as_of_busy' | 'as_of_timeout') {
+    super(reason === 'as_of_busy' ? 'too many look back at this company' : 'looking back took too long')
+  }
+}
+
+const NEVER = new AbortController().signal
+
+/**
+ * Runs work on a company's past state (ADR-0016). Unchanged rows are read from their tables; changed ones are
+ * reconstructed from the events that changed them. Refuses a revision or time that the ledger does not have. Stops when
+ * `gone` reports that the client has disconnected. @throws PastUnavailable
+ */
+export async function withCompanyAsOf<T>(
+  core: AsOfCore,
+  companyId: number,
+  at: AsOfMoment,
+  work: (asOf: CompanyAsOf) => Promise<T>,
+  gone: AbortSignal = NEVER,
+): Promise<T | Refusal> {
+  const { turns, timeoutMs } = core.asOf
+  const leave = await turns.acquire(companyId, AbortSignal.any([gone, AbortSignal.timeout(timeoutMs)]))
+  if (!leave) throw new PastUnavailable('as_of_busy')
+  const deadline = AbortSignal.timeout(timeoutMs)
+  const signal = AbortSignal.any([gone, deadline])
+  try {
+    return await lookBack(core, companyId, at, work, signal)
+  } catch (error) {
+    if (deadline.aborted) throw new PastUnavailable('as_of_timeout')
+    throw error
+  } finally {
+    leave()
+  }
+}
+
+/** Last revision before an instant (UTC); -1 if there is none. */
+export async function revisionBefore(
+  { pool, readsOf }: Pick<AsOfCore, 'pool' | 'readsOf'>,
+  companyId: number,
+  time: string,
+): Promise<number> {
+  const { revision: headRevision } = await headOf(pool, companyId)
+  const { store } = readsOf(companyId, { revision: headRevision, wait_budget_ms: SHORT_WAIT_BUDGET_MS })
+  const corrections = await correctionsOf(fullReader(pool, companyId))
+  const latest = new Date(Date.parse(time) - 1).toISOString()
+  return (await lastBefore(store, companyId, latest, { headRevision, corrections }))?.revision ?? -1
+}
+
+async function lookBack<T>(
+  core: AsOfCore,
+  companyId: number,
+  at: AsOfMoment,
+  work: (asOf: CompanyAsOf) => Promise<T>,
+  signal: AbortSignal,
+): Promise<T | Refusal> {
+  const { pool, model, keys } = core
+  const head = await headOf(pool, companyId)
+  if (head.revision < 0) return refuse('not_found', { company_id: companyId })
+  if ('revision' in at && (at.revision < 0 || at.revision > head.revision))
+    return invalid('at', `o livro vai da revisão 0 à ${head.revision}`)
+  const { store } = core.readsOf(companyId, { revision: head.revision, wait_budget_ms: SHORT_WAIT_BUDGET_MS })
+  const corrections = await correctionsOf(fullReader(pool, companyId))
+  const last =
+    'revision' in at
+      ? await eventAt(store, companyId, at.revision)
+      : await lastBefore(store, companyId, at.time, { headRevision: head.revision, corrections })
+  if (!last) return invalid('at', 'é antes do primeiro evento do livro')
+  const { revision } = last
+  const erased = await erasedRevisionOf(pool, companyId)
+  if (erased !== null && revision < erased)
+    return invalid(
+      'at',
+      `os dados da empresa de teste foram apagados na revisão ${erased}: o que havia antes só está no livro`,
+    )
+  const until = corrections.length > 0 ? null : last.recorded_at
+  return onConnection(core, signal, async (client) => {
+    const past = await openPast(client, { store, model, keys, companyId, revision, until, signal }, last)
+    const timezone = past.company.timezone as string
+    const now = addMilliseconds('time' in at ? at.time : last.recorded_at, past.company.clock_ahead_ms as number)
+    const calendar = { timezone, today: dateInZone(now, timezone) }
+    return work({ companyId, source: past.source, store, keys, revision, calendar, paymentLinks: core.paymentLinks })
+  })
+}
+
+/**
+ * Runs work on a new connection; the signal cancels its statement. Temporary tables, settings and plans end with it.
+ */
+async function onConnection<T>(
+  { pool, asOf }: AsOfCore,
+  signal: AbortSignal,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted()
+  const client = await pool.connect()
+  const { processID } = client as unknown as { processID: number }
+  const cancel = () => {
+    pool.query('select pg_cancel_backend($1)', [processID]).catch(() => {})
+  }
+  signal.addEventListener('abort', cancel, { once: true })
+  try {
+    // Covers a statement that starts during the cancellation.
+    await client.query(`set statement_timeout = ${asOf.timeoutMs}`)
+    return await work(client)
+  } finally {
+    signal.removeEventListener('abort', cancel)
+    client.release(true)
+  }
+}
+
+/** Revision at which a test company was last emptied (KIT-37). */
+async function erasedRevisionOf(pool: Pool, companyId: number): Promise<number | null> {
+  const { rows } = await pool.query<{ erased_revision: number | null }>({
+    name: 'erased_revision',
+    text: 'select erased_revision from companies where company_id = $1',
+    values: [companyId],
+  })
+  return rows[0]?.erased_revision ?? null
+}
+
+async function eventAt(store: EventStore, companyId: number, revision: number): Promise<Envelope> {
+  for await (const event of store.pick(streamOf(companyId), [revision])) return event
+  throw new Error(`the ledger of company ${companyId} has no event ${revision}`)
+}
+
+/**
+ * Revision of the last event up to a time, inclusive; null if there is none. Times decrease only at clock corrections.
+ * Events before the last correction up to that time count as earlier; events after the next correction count as later.
+ */
+async function lastBefore(
+  store: EventStore,
+  companyId: number,
+  time: string,
+  { headRevision, corrections }: { headRevision: number; corrections: Awaited<ReturnType<typeof correctionsOf>> },
+): Promise<Envelope | null> {
+  const place = corrections.findLastIndex(({ recorded_at }) => recorded_at <= time)
+  const begin = corrections[place]?.revision ?? 0
+  let [low, high] = [begin, (corrections[place + 1]?.revision ?? headRevision + 1) - 1]
+  let found = begin === 0 ? null : await eventAt(store, companyId, begin - 1)
+  while (low <= high) {
+    const middle = low + Math.floor((high - low) / 2)
+    const event = await eventAt(store, companyId, middle)
+    if (event.recorded_at <= time) {
+      found = event
+      low = middle + 1
+    } else high = middle - 1
+  }
+  return found
+}
+
+/** Loads rows of a company by primary key, and returns them with the rows loaded before. */
+export type Load = (refs: readonly AnyRef[]) => Promise<Rows>
+
+/** The row has changed since the revision. */
+class HasChanged extends Error {}
+
+/**
+ * Runs work on rows as they were right after an applied event; of the company's row only the time settings count.
+ * Unchanged rows, the usual case for up-to-date consumers, are read from their tables; if one has changed, the work
+ * runs again on the company's past state. Null if there is none because a test company was emptied since. @throws
+ * PastUnavailable
+ */
+export async function withRowsAfter<T>(
+  core: AsOfCore & { readonly poolOf: PoolOf },
+  companyId: number,
+  revision: number,
+  work: (load: Load) => Promise<T>,
+): Promise<T | null> {
+  try {
+    return await work(
+      loaderOf(fullReader(core.poolOf(companyId), companyId), (row, { table }) => {
+        if (row && table === companies && keepsClock(row as unknown as CompanyRow)) return
+        if (!row || (row.revision as number) > revision) throw new HasChanged()
+      }),
+    )
+  } catch (error) {
+    if (!(error instanceof HasChanged)) throw error
+  }
+  const answer = await withCompanyAsOf(core, companyId, { revision }, async ({ source }) => ({
+    found: await work(loaderOf(new Reader(companyId, source, WHOLE))),
+  }))
+  return isRefusal(answer) ? null : answer.found
+}
+
+function loaderOf(reader: Reader, check: (row: PastRow | null, ref: AnyRef) => void = () => {}): Load {
+  const known = new Map<string, PastRow | null>()
+  const rows: Rows = {
+    get<R>(ref: Ref<R>) {
+      const row = known.get(keyOf(ref))
+      if (row === undefined) throw new Error(`row ${keyOf(ref)} was not loaded`)
+      return row as R | null
+    },
+  }
+  return async (refs) => {
+    for (const ref of refs) {
+      const key = keyOf(ref)
+      if (known.has(key)) continue
+      const row = await find(reader, ref)
+      check(row, ref)
+      known.set(key, row)
+    }
+    return rows
+  }
+}
+
+const keyOf = ({ table, by, values }: AnyRef): string => `${table.name} ${by} ${values.join(' ')}`
+
+async function find(reader: Reader, { table, by, values }: AnyRef): Promise<PastRow | null> {
+  const columns = table.keys[by] as readonly string[]
+  const text = `select ${Object.keys(pastColumns(table)).join(', ')} from ${markTable(table.name)} where ${columns.map((column, place) => `${column} = $${place + 1}`).join(' and ')}`
+  const ids = [(values.at(-1) as number | undefined) ?? reader.companyId]
+  const statement = { name: `row_after_${table.name}_${by}`, text, values }
+  const { rows } = await reader.query<PastRow>({ ...statement, readSet: { [table.name]: ids } })
+  return rows[0] ?? null
+}

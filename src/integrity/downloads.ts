@@ -1,0 +1,78 @@
+import type { Pool } from 'pg'
+import { repeat } from '#lib/background-loops.ts'
+
+const NOTED_EVERY_MS = 1_000
+/** Seconds without progress after which a download counts as broken: its process has ended. */
+const SILENT_SECONDS = 30
+
+export type DownloadKind = 'audit_pack' | 'opened_audit_pack' | 'person_file'
+
+/** A file downloaded from the panel, finished or in progress. */
+export interface Download {
+  readonly id: number
+  readonly user_id: number
+  readonly what: DownloadKind
+  /** Set for a data export of a person, as `customer/9`. */
+  readonly subject: string | null
+  /** UTC. */
+  readonly begun_at: string
+  /** Events written to an audit pack, and their total. */
+  readonly done: number
+  readonly total: number
+  readonly state: 'running' | 'whole' | 'broken'
+}
+
+type DownloadRequest = Pick<Download, 'user_id' | 'what' | 'subject'> & { readonly companyId: number }
+
+/**
+ * Records a download before its first byte is sent, so that none goes unrecorded, and records the outcome (AUDIT-26).
+ * `work` reports progress, which is stored once a second, and returns whether the download was complete.
+ */
+export async function recordDownload(
+  pool: Pool,
+  { companyId, user_id, what, subject }: DownloadRequest,
+  work: (tell: (done: number, total: number) => void) => Promise<boolean>,
+): Promise<void> {
+  const { rows } = await pool.query<{ id: number }>(
+    'insert into ops.downloads (company_id, user_id, what, subject) values ($1, $2, $3, $4) returning id',
+    [companyId, user_id, what, subject],
+  )
+  const id = rows[0]?.id
+  let came: readonly [done: number, total: number] = [0, 0]
+  const note = () =>
+    pool.query(
+      'update ops.downloads set done = $2, total = $3, seen_at = clock_timestamp() where company_id = $4 and id = $1',
+      [id, ...came, companyId],
+    )
+  // A failed write is repeated a second later, or at the end.
+  const noting = repeat(note, NOTED_EVERY_MS, () => {})
+  let isWhole = false
+  try {
+    isWhole = await work((...how) => {
+      came = how
+    })
+  } finally {
+    await noting.stop()
+    await pool.query(
+      'update ops.downloads set done = $2, total = $3, ended_at = clock_timestamp(), is_whole = $4 where company_id = $5 and id = $1',
+      [id, ...came, isWhole, companyId],
+    )
+  }
+}
+
+/** Newest first: up to `limit` downloads before an id. */
+export async function listDownloads(
+  pool: Pool,
+  companyId: number,
+  { before, limit }: { readonly before: number | null; readonly limit: number },
+): Promise<Download[]> {
+  const { rows } = await pool.query<Download>(
+    `select id, user_id, what, subject, begun_at, done, total,
+       case when is_whole then 'whole'
+         when is_whole is null and seen_at > clock_timestamp() - make_interval(secs => $4) then 'running'
+         else 'broken' end as state
+     from ops.downloads where company_id = $1 and ($2::bigint is null or id < $2) order by id desc limit $3`,
+    [companyId, before, limit, SILENT_SECONDS],
+  )
+  return rows
+}

@@ -1,0 +1,263 @@
+import { CreateItemInput, createItem, updateItem } from '#commands/item-commands.ts'
+import { ItemChanges } from '#commands/item-input.ts'
+import {
+  CreateCustomerInput,
+  CreateSupplierInput,
+  CustomerChanges,
+  createCustomer,
+  createSupplier,
+  SupplierChanges,
+  updateCustomer,
+  updateSupplier,
+} from '#commands/person-commands.ts'
+import { plainBarcode } from '#domain/barcode.ts'
+import { bareTaxNumber, STATES, stateName } from '#domain/person-values.ts'
+import { nameKey, searchKey, sortKey } from '#domain/text.ts'
+import type { ImportedKind } from '#imports/import-file.ts'
+import { ownValue } from '#lib/collections.ts'
+import {
+  type CodeTable,
+  CUSTOMER_CODES,
+  ITEM_CODES,
+  matchingItems,
+  matchingPersons,
+  SUPPLIER_CODES,
+} from '#queries/import-matches.ts'
+import { type Kind, lineInput } from '../forms/input-kinds.ts'
+import type { Fields } from '../forms/panel-form.ts'
+import { ITEM_TAX_INPUTS, itemFields } from '../pages/item-pages.tsx'
+import { CUSTOMER_TAX_INPUTS, personFields } from '../pages/person-form.tsx'
+import type { PageContext, Section } from '../panel-route.ts'
+import { alikeItems, alikePersons, type FindAlike } from './alike-texts.ts'
+import { ITEM_HEADS, PERSON_HEADS, type Synonyms } from './column-titles.ts'
+import type { KeyField, PartField } from './import-lines.ts'
+import type { ColumnMapping } from './import-plan.ts'
+
+/** A kind of record that can be imported: its page, texts and mapping. */
+export interface ImportableKind {
+  readonly kind: ImportedKind
+  /** Path of the list, below the panel. */
+  readonly path: string
+  readonly section: Section
+  readonly words: { readonly all: string; readonly title: string }
+  /** Fields that a column may contain. */
+  fields(visit: PageContext): Fields | Promise<Fields>
+  /** Accepted column heads besides labels and names. */
+  readonly heads: Synonyms
+  readonly reading: Omit<ColumnMapping, 'fields'>
+  readonly matches: typeof matchingItems
+  /** Codes that spreadsheets may have shortened. */
+  readonly codes: CodeTable
+  /** Records that may be those of new lines, in another spelling. */
+  readonly alike: FindAlike
+  /** Example line for the template file. */
+  readonly example: Readonly<Record<string, string>>
+}
+
+const trimmed = (typed: string): string => typed.trim()
+
+/** Names of the states as other programs write them, by search key. */
+const STATES_BY_NAME: Readonly<Record<string, string>> = Object.fromEntries(
+  STATES.map((state) => [searchKey(stateName(state)), state]),
+)
+
+const EXTERNAL: KeyField = { name: 'external_id', isUnique: true, normalized: trimmed }
+
+const MAX_WORD_LENGTH = 100
+
+/** One of a few words: abbreviations as they are, others recognised by their first letters. */
+function word(
+  expected: string,
+  abbreviations: Readonly<Record<string, string>>,
+  values: Readonly<Record<string, string>>,
+): Kind {
+  function meaningOf(typed: string): string | undefined {
+    const key = searchKey(typed.slice(0, MAX_WORD_LENGTH))
+    return ownValue(abbreviations, key) ?? Object.entries(values).find(([begin]) => key.startsWith(begin))?.[1]
+  }
+  return {
+    ...lineInput,
+    read: (typed) => meaningOf(typed) ?? typed,
+    problem: (typed) => (meaningOf(typed) === undefined ? expected : null),
+  }
+}
+
+/** As shops, Bling, Tiny, WooCommerce and Square write them. */
+const ITEM_TYPES: Kind = word(
+  'deve ser produto ou serviço',
+  { p: 'product', s: 'service', physical: 'product', 'physical good': 'product', kit: 'product' },
+  {
+    prod: 'product',
+    serv: 'service',
+    'simple, virtual': 'service',
+    simp: 'product',
+    varia: 'product',
+    grouped: 'product',
+    external: 'product',
+    bundle: 'product',
+    subscription: 'product',
+    'com varia': 'product',
+    mercadoria: 'product',
+  },
+)
+
+const PERSON_TYPES: Kind = word(
+  'deve ser pessoa física ou pessoa jurídica',
+  { f: 'PF', j: 'PJ' },
+  { pf: 'PF', fis: 'PF', 'pessoa f': 'PF', pj: 'PJ', jur: 'PJ', 'pessoa j': 'PJ' },
+)
+
+/** A state by its abbreviation or name; WooCommerce writes `BR:SP`. */
+const stateWord: Kind = {
+  ...lineInput,
+  read(typed) {
+    const key = searchKey(typed.slice(0, MAX_WORD_LENGTH)).replace(/^br[:-]/, '')
+    return ownValue(STATES_BY_NAME, key) ?? key.toUpperCase()
+  },
+}
+
+/** A code of so many digits: spreadsheets leave out the zeros at its beginning. */
+const codeOf = (digits: number): Kind => ({
+  ...lineInput,
+  read: (typed) => (/^\d+$/.test(typed) ? typed.padStart(digits, '0') : typed),
+})
+
+/** `0 - Nacional` is 0. */
+const leadingDigit: Kind = { ...lineInput, read: (typed) => /^(\d)(\s*[-–].*)?$/.exec(typed)?.[1] ?? typed }
+
+const TAX_CODES: Fields = {
+  origin: { ...ITEM_TAX_INPUTS.origin, kind: leadingDigit },
+  icms_cst: { ...ITEM_TAX_INPUTS.icms_cst, kind: codeOf(2) },
+  pis_cst: { ...ITEM_TAX_INPUTS.pis_cst, kind: codeOf(2) },
+  cofins_cst: { ...ITEM_TAX_INPUTS.cofins_cst, kind: codeOf(2) },
+  ibs_cbs_cst: { ...ITEM_TAX_INPUTS.ibs_cbs_cst, kind: codeOf(3) },
+  ibs_cbs_class: { ...ITEM_TAX_INPUTS.ibs_cbs_class, kind: codeOf(6) },
+}
+
+async function fieldsOfItems(visit: PageContext): Promise<Fields> {
+  const { category_id: _, type, ...fields } = await itemFields(visit)
+  return {
+    ...fields,
+    ...TAX_CODES,
+    type: { label: type?.label ?? 'Tipo', kind: ITEM_TYPES },
+    category: { label: 'Categoria', kind: lineInput },
+    parent: { label: 'Produto da variação', kind: lineInput },
+    size: { label: 'Tamanho', kind: lineInput },
+    color: { label: 'Cor', kind: lineInput },
+  }
+}
+
+const fieldsOfPersons = (afterName?: Fields): Fields => ({
+  ...personFields(afterName),
+  person_type: {
+    label: 'Tipo de pessoa',
+    kind: PERSON_TYPES,
+  },
+  'address.state': { label: 'UF', kind: stateWord },
+  last_name: { label: 'Sobrenome', kind: lineInput },
+  area_code: { label: 'DDD', kind: lineInput },
+})
+
+const PERSON_PARTS: readonly PartField[] = [
+  { name: 'last_name', of: 'name', join: (last, first) => `${first} ${last}` },
+  // Local numbers have up to nine digits.
+  {
+    name: 'area_code',
+    of: 'phone',
+    join: (code, phone) => (phone.replace(/\D/g, '').length > 9 ? phone : code + phone),
+  },
+]
+
+const PERSON_KEYS: readonly KeyField[] = [
+  EXTERNAL,
+  { name: 'document', isUnique: false, normalized: bareTaxNumber },
+  { name: 'name', isUnique: true, normalized: nameKey },
+]
+
+const PERSON_EXAMPLE = {
+  name: 'Maria da Silva',
+  document: '529.982.247-25',
+  phone: '(11) 98765-4321',
+  email: 'maria@example.com',
+}
+
+export const IMPORTED: readonly ImportableKind[] = [
+  {
+    kind: 'items',
+    path: '/catalogo',
+    section: 'catalog',
+    words: { all: 'Catálogo', title: 'Importar produtos e serviços' },
+    fields: fieldsOfItems,
+    heads: ITEM_HEADS,
+    reading: {
+      onlyNew: ['stock'],
+      shared: [],
+      parts: [],
+      keyFields: [
+        EXTERNAL,
+        { name: 'barcode', isUnique: true, normalized: plainBarcode },
+        { name: 'sku', isUnique: false, normalized: trimmed },
+        { name: 'name', isUnique: false, isLast: true, normalized: sortKey },
+      ],
+      create: { schema: CreateItemInput, command: createItem },
+      update: { schema: ItemChanges, command: updateItem },
+    },
+    matches: matchingItems,
+    codes: ITEM_CODES,
+    alike: alikeItems,
+    example: {
+      name: 'Café torrado 500 g',
+      price: '18,90',
+      cost: '11,40',
+      unit: 'UN',
+      barcode: '7891234567895',
+      sku: 'CAF500',
+      stock: '24',
+      category: 'Mercearia',
+    },
+  },
+  {
+    kind: 'customers',
+    path: '/clientes',
+    section: 'customers',
+    words: { all: 'Clientes', title: 'Importar clientes' },
+    fields: () => ({
+      ...fieldsOfPersons(),
+      ...CUSTOMER_TAX_INPUTS,
+      ie_indicator: { label: 'Contribuinte do ICMS', kind: leadingDigit },
+    }),
+    heads: PERSON_HEADS,
+    reading: {
+      onlyNew: [],
+      shared: ['phone', 'document'],
+      parts: PERSON_PARTS,
+      keyFields: PERSON_KEYS,
+      create: { schema: CreateCustomerInput, command: createCustomer },
+      update: { schema: CustomerChanges, command: updateCustomer },
+    },
+    matches: matchingPersons('customers'),
+    codes: CUSTOMER_CODES,
+    alike: alikePersons('customers'),
+    example: PERSON_EXAMPLE,
+  },
+  {
+    kind: 'suppliers',
+    path: '/fornecedores',
+    section: 'suppliers',
+    words: { all: 'Fornecedores', title: 'Importar fornecedores' },
+    fields: () => fieldsOfPersons({ trade_name: { label: 'Nome fantasia', kind: lineInput } }),
+    heads: { ...PERSON_HEADS, trade_name: ['fantasia', 'company name', 'company'] },
+    reading: {
+      onlyNew: [],
+      shared: ['phone', 'document'],
+      parts: PERSON_PARTS,
+      keyFields: PERSON_KEYS,
+      create: { schema: CreateSupplierInput, command: createSupplier },
+      update: { schema: SupplierChanges, command: updateSupplier },
+    },
+    matches: matchingPersons('suppliers'),
+    codes: SUPPLIER_CODES,
+    alike: alikePersons('suppliers'),
+    example: { ...PERSON_EXAMPLE, name: 'Torrefação Serra Azul Ltda', document: '12.345.678/0001-95' },
+  },
+]

@@ -1,0 +1,178 @@
+import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
+import { Password } from '#access/passwords.ts'
+import { Email } from '#domain/text.ts'
+import { limited, limitUnauthenticatedBy, routed } from '#http/edge.ts'
+import { formText } from './forms/panel-form.ts'
+import { formOf, link, PANEL } from './page-context.ts'
+import { sendPlainPage, sendRedirect } from './panel-answer.tsx'
+import { onlyBy } from './panel-guard.ts'
+import { beginSecondStep, openSession } from './panel-login.tsx'
+import type { PanelServices } from './panel-route.ts'
+import { loginOriginOf } from './panel-session.ts'
+import { Alert } from './ui/page-parts.tsx'
+
+/** Pages behind e-mailed links, without a login: accepting an invitation, and a new password. */
+export function linkRoutes(context: PanelServices, readForm: RequestHandler): Router {
+  const router = express.Router({ caseSensitive: true })
+  const limitAnonymous = limitUnauthenticatedBy(context.limits.addresses)
+  const { invitations, passwordLinks } = context.access
+  const at = (path: string) =>
+    router.route(path).all(routed(`${PANEL}${path}`), async (request, response, next) => {
+      await limitAnonymous(request, response)
+      next()
+    })
+
+  async function showInvitation(response: Response, code: string, problem?: string, status = 200): Promise<void> {
+    const invitation = await invitations.find(code)
+    if (!invitation) return sendOver(response, 'Este convite não é mais válido. Peça outro a quem convidou você.')
+    const { companyName, email } = invitation
+    sendPasswordForm(response, {
+      to: '/convite',
+      title: 'Aceitar convite',
+      label: 'Entrar na empresa',
+      code,
+      problem,
+      status,
+      hint: `${companyName} convidou ${email}. Se você já usa o Tillbook com este e-mail, informe sua senha. Se não, crie uma.`,
+    })
+  }
+
+  at('/convite')
+    .get((request, response) => showInvitation(response, codeOf(request)))
+    .post(readForm, (request, response) => acceptInvitationLink(context, request, response, showInvitation))
+    .all(onlyBy('GET, HEAD, POST'))
+  at('/esqueci')
+    .get((_request, response) => sendForgotten(response, passwordLinks.isAvailable))
+    .post(readForm, async (request, response) => {
+      const counted = await passwordLinks.asked.consume(request.ip ?? '')
+      if (counted.limited) throw limited(counted)
+      const email = Email.safeParse(formText(formOf(request), 'email'))
+      if (email.success) passwordLinks.ask(email.data)
+      sendRedirect(response, link('/entrar'), 'link-enviado')
+    })
+    .all(onlyBy('GET, HEAD, POST'))
+  at('/nova-senha')
+    .get((request, response) => sendNewPassword(response, codeOf(request)))
+    .post(readForm, async (request, response) => {
+      const { code, password, problem } = passwordIn(request)
+      if (problem) return sendNewPassword(response, code, problem)
+      const isSet = await passwordLinks.use(code, password, response.locals.requestId as string)
+      if (!isSet)
+        return sendOver(
+          response,
+          'Este link não é mais válido. Peça outro em "Esqueci a senha" ou a um proprietário da empresa.',
+        )
+      sendRedirect(response, link('/entrar'), 'senha-trocada')
+    })
+    .all(onlyBy('GET, HEAD, POST'))
+  return router
+}
+
+/** Shows the page of an invitation's code, or that it is over. */
+type InvitationPage = (response: Response, code: string, problem?: string, status?: number) => Promise<void>
+
+/** Accepts an invitation and opens the company: the same password that was accepted logs in. */
+async function acceptInvitationLink(
+  context: PanelServices,
+  request: Request,
+  response: Response,
+  show: InvitationPage,
+): Promise<void> {
+  const { invitations, login } = context.access
+  const { code, password, problem } = passwordIn(request)
+  if (problem) return show(response, code, problem, 422)
+  const from = { address: request.ip ?? '', requestId: response.locals.requestId as string }
+  const invitation = await invitations.find(code)
+  const outcome = await invitations.accept(code, password, from)
+  if (!invitation || outcome.kind === 'over') return show(response, code)
+  if (outcome.kind === 'wrong')
+    return show(response, code, 'Senha incorreta. Informe a senha que você já usa com este e-mail.', 401)
+  if (outcome.kind === 'limited') throw limited(outcome)
+  const target = { next: '', typed: '', company: String(invitation.companyId) }
+  const entered = await login.logIn({ email: invitation.email, password }, loginOriginOf(request))
+  if (entered.kind === 'secondStep') return beginSecondStep(context, response, entered, target)
+  const failure =
+    entered.kind === 'loggedIn'
+      ? await openSession(context, request, response, { ...entered, target, done: 'bem-vindo' })
+      : entered
+  if (failure) sendRedirect(response, link('/entrar'), 'entre')
+}
+
+const codeOf = ({ query }: Request): string => String(query.codigo ?? '')
+
+function passwordIn(request: Request): { code: string; password: string; problem?: string | undefined } {
+  const form = formOf(request)
+  const [code, typed] = [formText(form, 'codigo'), formText(form, 'password')]
+  const parsed = Password.safeParse(typed)
+  if (!parsed.success) return { code, password: '', problem: `A senha ${parsed.error.issues[0]?.message}.` }
+  const problem = typed === formText(form, 'repeated') ? undefined : 'As duas senhas não são iguais.'
+  return { code, password: parsed.data, problem }
+}
+
+const sendOver = (response: Response, message: string): void =>
+  sendPlainPage(response, { title: 'Link expirado', status: 410, body: <Alert>{message}</Alert> })
+
+const sendNewPassword = (response: Response, code: string, problem?: string): void =>
+  sendPasswordForm(response, {
+    to: '/nova-senha',
+    title: 'Nova senha',
+    label: 'Trocar senha',
+    code,
+    problem,
+    status: problem ? 422 : 200,
+    hint: 'Você sairá de todos os aparelhos e caixas.',
+  })
+
+interface PasswordForm {
+  readonly to: string
+  readonly title: string
+  readonly label: string
+  readonly code: string
+  readonly hint: string
+  readonly problem?: string | undefined
+  readonly status: number
+}
+
+function sendPasswordForm(response: Response, { to, title, label, code, hint, problem, status }: PasswordForm): void {
+  const body = (
+    <form method="post" action={link(to)} class="form">
+      {problem && <Alert>{problem}</Alert>}
+      <p>{hint}</p>
+      <input type="hidden" name="codigo" value={code} />
+      <div class="field w12">
+        <label for="password">Senha</label>
+        <input id="password" name="password" type="password" autocomplete="new-password" required maxlength={200} />
+      </div>
+      <div class="field w12">
+        <label for="repeated">Confirme a senha</label>
+        <input id="repeated" name="repeated" type="password" autocomplete="new-password" required maxlength={200} />
+      </div>
+      <div class="actions">
+        <button type="submit" class="main">
+          {label}
+        </button>
+      </div>
+    </form>
+  )
+  sendPlainPage(response, { title, status, body })
+}
+
+function sendForgotten(response: Response, isAvailable: boolean): void {
+  const body = isAvailable ? (
+    <form method="post" action={link('/esqueci')} class="form">
+      <p>Se houver uma conta com este e-mail, enviaremos um link para criar uma nova senha.</p>
+      <div class="field w12">
+        <label for="email">E-mail</label>
+        <input id="email" name="email" type="email" autocomplete="username" required />
+      </div>
+      <div class="actions">
+        <button type="submit" class="main">
+          Enviar
+        </button>
+      </div>
+    </form>
+  ) : (
+    <p>A recuperação por e-mail não está disponível. Fale com o suporte.</p>
+  )
+  sendPlainPage(response, { title: 'Esqueci a senha', body })
+}

@@ -1,0 +1,91 @@
+import * as z from 'zod'
+import {
+  CategoryChanges,
+  CreateCategoryInput,
+  createCategory,
+  deleteCategory,
+  updateCategory,
+} from '#commands/category-commands.ts'
+import { formatDateTime } from '#domain/person-values.ts'
+import { boundedText } from '#domain/text.ts'
+import type { CategoryObject } from '#projections/catalog.ts'
+import { getCategory, listCategoriesByName } from '#queries/item-queries.ts'
+import { lineInput, type Option } from '../forms/input-kinds.ts'
+import type { Fields } from '../forms/panel-form.ts'
+import { link } from '../page-context.ts'
+import type { PageContext } from '../panel-route.ts'
+import { listFiltered, recordsOnPage } from '../ui/panel-list.tsx'
+import { recordPages } from '../ui/record-pages.tsx'
+
+const PATH = '/catalogo/categorias'
+
+/** Bound of choices; a category beyond it can be assigned through the API only. */
+const MOST_CHOICES = 1_000
+
+/** All categories by name, as choices. */
+export async function categoryOptions({ readModel }: PageContext): Promise<Option[]> {
+  const page = await listCategoriesByName(readModel.reader, { limit: MOST_CHOICES })
+  const categories = recordsOnPage<CategoryObject>(page)
+  return categories.map(({ id, name }) => ({ value: String(id), label: name }))
+}
+
+/** Bound of choices of a filter, so that the page stays light; the page of a category leads to its items. */
+const MOST_FILTERS = 200
+
+/** The first categories by name, and that in the address. */
+export async function categoryFilterOptions(visit: PageContext): Promise<Option[]> {
+  const options = await categoryOptions(visit)
+  return options.filter(({ value }, at) => at < MOST_FILTERS || value === visit.query.category_id)
+}
+
+const Search = z.object({ name: boundedText(80).optional(), cursor: z.string().optional() })
+
+const filters: Fields = { name: { label: 'Nome', kind: lineInput, columns: 6 } }
+
+const fields: Fields = {
+  name: { label: 'Nome', kind: lineInput, isRequired: true, columns: 8 },
+  external_id: {
+    label: 'Código externo',
+    kind: lineInput,
+    columns: 4,
+    hint: 'Código desta categoria em outro sistema (opcional).',
+  },
+}
+
+export const categoryPages = recordPages<CategoryObject>({
+  path: PATH,
+  section: 'catalog',
+  editing: 'edit_catalog',
+  subject: 'category',
+  words: { all: 'Categorias', create: 'Nova categoria', none: 'Nenhuma categoria encontrada.' },
+  list: {
+    filters,
+    columns: [
+      { head: 'Nome', cell: ({ id, name }) => <a href={link(`${PATH}/${id}`)}>{name}</a> },
+      { head: 'Código externo', cell: ({ external_id }) => external_id },
+    ],
+    page: ({ readModel }, asked, { limit }) =>
+      listFiltered(Search, asked, (search) => listCategoriesByName(readModel.reader, { ...search, limit })),
+    file: () => [
+      ['Nome', ({ name }) => name],
+      ['Código externo', ({ external_id }) => external_id],
+    ],
+    more: [{ label: 'Catálogo', to: '/catalogo' }],
+  },
+  get: ({ readModel }, id) => getCategory(readModel.reader, id),
+  nameOf: ({ name }) => name,
+  facts: ({ name, external_id, created_at }, { readModel }) => [
+    ['Nome', name],
+    ['Código externo', external_id],
+    ['Cadastro', formatDateTime(created_at, readModel.timezone)],
+  ],
+  head: ({ id }) => ({ main: { label: 'Ver itens', to: '/catalogo', parameters: { category_id: id } } }),
+  fields: () => fields,
+  create: { schema: CreateCategoryInput, command: createCategory },
+  update: { label: 'Editar categoria', schema: CategoryChanges, command: updateCategory },
+  remove: {
+    label: 'Excluir categoria',
+    question: 'A categoria deixa de aparecer nas listas e os itens dela ficam sem categoria.',
+    command: deleteCategory,
+  },
+})

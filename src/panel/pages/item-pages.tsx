@@ -1,0 +1,396 @@
+import * as z from 'zod'
+import { CreateItemInput, createItem, deactivateItem, reactivateItem, updateItem } from '#commands/item-commands.ts'
+import { ItemChanges } from '#commands/item-input.ts'
+import type { ITEM_TAX_FIELDS } from '#domain/fiscal-values.ts'
+import { formatCount, formatDateTime, formatDateTimeSeconds, formatMoney } from '#domain/person-values.ts'
+import { may } from '#domain/rights.ts'
+import { boundedText, nameKey } from '#domain/text.ts'
+import { ITEM_TYPES } from '#events/catalog-events.ts'
+import { QueryFlag, QueryId } from '#http/paths.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { ownValue } from '#lib/collections.ts'
+import { countItems, getAnyItem, getItem, ITEM_ORDERS, listItems, searchItems } from '#queries/item-queries.ts'
+import type { ListOrder } from '#queries/list-statement.ts'
+import { type StockCover, stockCovers } from '#queries/stock-queries.ts'
+import { offersApproval } from '../approval.ts'
+import { amountCell, metadataCell } from '../csv-files.ts'
+import {
+  amountInput,
+  choiceInput,
+  lineInput,
+  namedOptions,
+  quantityInput,
+  recordChoiceInput,
+  suggestedInput,
+  yesOrNoInput,
+} from '../forms/input-kinds.ts'
+import type { Field, Fields } from '../forms/panel-form.ts'
+import { link } from '../page-context.ts'
+import type { PageContext, PageReadModel } from '../panel-route.ts'
+import { ButtonForm } from '../ui/form-fields.tsx'
+import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
+import { Figure } from '../ui/page-parts.tsx'
+import { listFiltered, type OptionalColumn, type QuickFilter, recordsOnPage } from '../ui/panel-list.tsx'
+import { loadRecord, recordPages } from '../ui/record-pages.tsx'
+import { GOODS_ORIGIN_NAMES } from '../words/record-words.ts'
+import { categoryFilterOptions, categoryOptions } from './category-pages.tsx'
+import { INVENTORIES_PATH } from './inventory-counts.tsx'
+import { MOVEMENTS_PATH, MovementsCard } from './stock-movement-pages.tsx'
+import { type Item, RUNNING_OUT_PATH, StockCard, StockInfo } from './stock-pages.tsx'
+import { marginText, PictureCard, PriceInfo, VariantsCard, variantText } from './variant-pages.tsx'
+
+/** Items that a search offers. */
+const OFFERED = 8
+
+/** Separates an item's name from its code. */
+const DOT = ' · '
+
+/** Name of an item with a code that distinguishes it from others of that name. */
+export const itemLabel = ({ id, name, barcode, sku, external_id }: Item): string =>
+  `${name}${DOT}${barcode ?? sku ?? external_id ?? `nº ${id}`}`
+
+/** Finds an item by its number, as in a label of an item without codes. */
+async function findByNumber({ reader }: PageReadModel, text: string): Promise<Item[]> {
+  const [, number] = /(?:^| )nº ([1-9]\d{0,14})$/.exec(text) ?? []
+  const { record } = number === undefined ? { record: null } : await getAnyItem(reader, Number(number))
+  return record ? [JSON.parse(record) as Item] : []
+}
+
+/** Finds items by barcode, SKU or external id; only active ones have them. */
+async function findByCode({ reader }: PageReadModel, code: string): Promise<Item[]> {
+  if (code.length > 60) return []
+  const pages = await Promise.all(
+    [{ barcode: code }, { sku: code }, { external_id: code }].map((by) => listItems(reader, { ...by, limit: OFFERED })),
+  )
+  const found = pages.flatMap((page) => recordsOnPage<Item>(page))
+  return found.filter(({ id }, at) => found.findIndex((other) => other.id === id) === at)
+}
+
+/** Finds items by words of name and codes; deactivated ones if no active one has the words. */
+async function findByWords({ reader }: PageReadModel, text: string): Promise<Item[]> {
+  const q = text.replaceAll(DOT.trim(), ' ').trim().slice(0, 120)
+  if (q === '') return []
+  for (const state of ['active', 'inactive'] as const) {
+    const page = await searchItems(reader, { q, state, limit: OFFERED })
+    const found = isRefusal(page) ? [] : recordsOnPage<Item>(page)
+    const named = found.filter(({ name }) => nameKey(name) === nameKey(text))
+    if (found.length > 0) return named.length === 1 ? named : found
+  }
+  return []
+}
+
+/** Items that a typed name or code may mean, at most eight; one if it is unambiguous. */
+export async function findItemsByText(readModel: PageReadModel, text: string): Promise<readonly Item[]> {
+  const numbered = await findByNumber(readModel, text)
+  if (numbered.length > 0) return numbered
+  const coded = await findByCode(readModel, text.split(DOT).at(-1)?.trim() ?? '')
+  return coded.length > 0 ? coded : findByWords(readModel, text)
+}
+
+/** Labels in a message, for browsers without a data list. */
+const MENTIONED = 5
+
+/** Why a text names no single item; null if it does. */
+export function itemProblem(found: readonly Item[]): string | null {
+  if (found.length === 1) return null
+  if (found.length === 0) return 'não há produto ou serviço com este nome ou código'
+  const more = found.length > MENTIONED ? ' …' : ''
+  return `há mais de um: ${found.slice(0, MENTIONED).map(itemLabel).join('; ')}${more}`
+}
+
+interface ItemFieldOptions extends Pick<Field, 'label' | 'columns' | 'hint'> {
+  /** Name and id that the field has before it is changed; null for an unknown item. */
+  readonly current: { readonly id: unknown; readonly name: string } | null
+  /** Submitted text; empty before. */
+  readonly typed: string
+}
+
+/** Field for an item by name, barcode, SKU or external id; an ambiguous text offers what it may mean. */
+export async function itemField(
+  { readModel }: PageContext,
+  { current, typed, ...field }: ItemFieldOptions,
+): Promise<Field> {
+  const isSame = typed === '' || typed === current?.name
+  const found = isSame ? [] : await findItemsByText(readModel, typed)
+  return {
+    ...field,
+    kind: {
+      ...suggestedInput(found.map(itemLabel)),
+      read: () => (isSame ? current?.id : found[0]?.id),
+      problem: () => (isSame ? null : itemProblem(found)),
+      show: () => current?.name ?? '',
+    },
+  }
+}
+
+type ItemTaxField = (typeof ITEM_TAX_FIELDS)[number]
+
+const fold = 'Dados fiscais'
+
+/** Fields of the item's form, folded: most shops leave them to their accountant. */
+export const ITEM_TAX_INPUTS: Readonly<Record<ItemTaxField, Field>> = {
+  origin: { label: 'Origem da mercadoria', kind: choiceInput(namedOptions(GOODS_ORIGIN_NAMES)), columns: 8, fold },
+  cfop: { label: 'CFOP', kind: lineInput, columns: 4, fold, hint: 'Ex.: 5102' },
+  csosn: { label: 'CSOSN', kind: lineInput, columns: 4, fold, hint: 'Simples Nacional. Ex.: 102' },
+  icms_cst: { label: 'CST do ICMS', kind: lineInput, columns: 4, fold, hint: 'Regime normal. Ex.: 00' },
+  cbenef: { label: 'Código de benefício fiscal', kind: lineInput, columns: 4, fold, hint: 'cBenef, se houver.' },
+  pis_cst: { label: 'CST do PIS', kind: lineInput, columns: 3, fold, hint: 'Ex.: 01' },
+  cofins_cst: { label: 'CST da COFINS', kind: lineInput, columns: 3, fold, hint: 'Ex.: 01' },
+  ibs_cbs_cst: { label: 'CST de IBS e CBS', kind: lineInput, columns: 3, fold, hint: 'Ex.: 000' },
+  ibs_cbs_class: {
+    label: 'Classificação tributária',
+    kind: lineInput,
+    columns: 3,
+    fold,
+    hint: 'cClassTrib, de IBS e CBS. Ex.: 000001',
+  },
+}
+
+const textOf = (item: Item, field: ItemTaxField): string | null =>
+  field === 'origin' && item.origin !== null ? (GOODS_ORIGIN_NAMES[item.origin] ?? item.origin) : item[field]
+
+/** Tax fields that an item has, with their labels. */
+const itemTaxFacts = (item: Item): (readonly [label: string, value: string | null])[] =>
+  (Object.keys(ITEM_TAX_INPUTS) as ItemTaxField[])
+    .filter((field) => item[field] !== null)
+    .map((field) => [ITEM_TAX_INPUTS[field].label, textOf(item, field)])
+
+/** Columns of the item list's file. */
+const ITEM_TAX_COLUMNS = (Object.keys(ITEM_TAX_INPUTS) as ItemTaxField[]).map(
+  (field) => [ITEM_TAX_INPUTS[field].label, (item: Item) => item[field]] as const,
+)
+
+const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
+  product: 'Produto',
+  service: 'Serviço',
+}
+
+const PATH = '/catalogo'
+
+const types = namedOptions(ITEM_TYPE_NAMES)
+
+const filters = async (visit: PageContext): Promise<Fields> => ({
+  q: { label: 'Busca', kind: lineInput, columns: 4, hint: 'Palavras do nome, SKU, código de barras ou externo.' },
+  category_id: { label: 'Categoria', kind: recordChoiceInput(await categoryFilterOptions(visit), 'Todas'), columns: 4 },
+  type: { label: 'Tipo', kind: choiceInput(types, 'Todos'), columns: 4 },
+  out_of_stock: { label: 'Sem estoque', kind: yesOrNoInput, columns: 4 },
+  low_stock: { label: 'Acabando', kind: yesOrNoInput, columns: 4 },
+  state: { label: 'Situação', kind: choiceInput([{ value: 'inactive', label: 'Desativados' }], 'Ativos'), columns: 4 },
+})
+
+const Search = z.object({
+  q: boundedText(120).optional(),
+  category_id: QueryId.optional(),
+  type: z.enum(ITEM_TYPES).optional(),
+  out_of_stock: QueryFlag.optional(),
+  low_stock: QueryFlag.optional(),
+  state: z.literal('inactive').optional(),
+  cursor: z.string().optional(),
+})
+
+const seesCosts = ({ session: { permissions } }: PageContext): boolean => may(permissions, 'see_costs')
+
+/** Margin of the item as it is; scripts keep it up while a price is typed. */
+const marginHint = (item: Item | undefined): string => `Margem: ${(item && marginText(item)) ?? '—'}`
+
+export const itemFields = async (visit: PageContext, item?: Item): Promise<Fields> => ({
+  name: { label: 'Nome', kind: lineInput, isRequired: true, columns: 8 },
+  type: { label: 'Tipo', kind: choiceInput(types), isRequired: true, columns: 4 },
+  price: { label: 'Preço de venda (R$)', kind: amountInput, isRequired: true, columns: 4 },
+  ...(seesCosts(visit) && { cost: { label: 'Custo (R$)', kind: amountInput, columns: 4, hint: marginHint(item) } }),
+  unit: { label: 'Unidade', kind: lineInput, columns: 4, hint: 'Ex.: UN, KG, CX' },
+  category_id: {
+    label: 'Categoria',
+    kind: recordChoiceInput(await categoryOptions(visit), 'Sem categoria'),
+    columns: 4,
+  },
+  barcode: { label: 'Código de barras', kind: lineInput, columns: 4 },
+  sku: { label: 'SKU', kind: lineInput, columns: 4 },
+  external_id: {
+    label: 'Código externo',
+    kind: lineInput,
+    columns: 4,
+    hint: 'Código deste cadastro em outro sistema (opcional).',
+  },
+  gtin: { label: 'GTIN', kind: lineInput, columns: 4, hint: 'Para a nota fiscal. Deixe em branco se não tiver.' },
+  ncm: { label: 'NCM', kind: lineInput, columns: 4, hint: 'Ex.: 0901.21.00' },
+  cest: { label: 'CEST', kind: lineInput, columns: 4, hint: 'Ex.: 17.096.00' },
+  ...(item === undefined && {
+    stock: {
+      label: 'Estoque inicial',
+      kind: quantityInput,
+      columns: 4,
+      hint: 'Deixe em branco para não controlar o estoque. Serviços não têm estoque.',
+    },
+  }),
+  min_stock: {
+    label: 'Estoque mínimo',
+    kind: quantityInput,
+    columns: 4,
+    hint: 'Com esta quantidade ou menos, o produto aparece em Reposição.',
+  },
+  ...ITEM_TAX_INPUTS,
+})
+
+const ORDERS: Readonly<Record<string, ListOrder>> = ITEM_ORDERS
+
+/** Deactivated items have no page: the list offers to reactivate them. */
+const columnsFor = (visit: PageContext): OptionalColumn<Item>[] => {
+  const isInactive = visit.query.state === 'inactive'
+  const name = ({ id, name }: Item) => (isInactive ? name : <a href={link(`${PATH}/${id}`)}>{name}</a>)
+  return [
+    { head: 'Nome', cell: name, order: 'nome' },
+    { head: 'Categoria', cell: ({ category_name }) => category_name, isExtra: true },
+    { head: 'Preço', cell: (item) => <PriceInfo item={item} seesCosts={seesCosts(visit)} />, isNumber: true },
+    { head: 'Estoque', cell: (item) => <StockInfo item={item} of={`item/${item.id}`} />, isNumber: true },
+    isInactive &&
+      !visit.readModel.moment && {
+        head: 'Voltar a vender',
+        cell: ({ id }) => <ButtonForm visit={visit} to={`${PATH}/${id}/reativar`} label="Reativar" />,
+      },
+  ]
+}
+
+/** Name of the number of listed items. */
+function listedAs({ low_stock, out_of_stock }: z.infer<typeof Search>): string {
+  if (low_stock) return 'acabando'
+  return out_of_stock ? 'sem-estoque' : 'itens-listados'
+}
+
+/** Reactivates an item, by the list's button, which shows this page if another user has to approve it. */
+export const itemReactivation = formPages<Item, object>({
+  path: `${PATH}/:id/reativar`,
+  section: 'catalog',
+  access: 'edit_catalog',
+  subject: (visit) => loadRecord<Item>(visit, ({ readModel }, id) => getAnyItem(readModel.reader, id)),
+  title: ({ name }) => `Reativar ${name}`,
+  label: 'Reativar',
+  back: () => PATH,
+  fields: () => ({}),
+  needsApproval: (_, visit) => offersApproval(visit, 'change_price'),
+  schema: z.strictObject({}),
+  act: (submission, { id }) =>
+    runAndRedirect(submission, reactivateItem, { id }, { to: `${PATH}/${id}`, flash: 'item-reativado' }),
+})
+
+/** Sales of others count in it. */
+async function coverOf(item: Item, { readModel, session }: PageContext): Promise<StockCover | undefined> {
+  if (item.type === 'service' || readModel.moment || !may(session.permissions, 'see_all_sales')) return undefined
+  return (await stockCovers(readModel.reader, [item], readModel)).get(item.id)
+}
+
+export const catalogPages = recordPages<Item>({
+  path: PATH,
+  section: 'catalog',
+  editing: 'edit_catalog',
+  subject: 'catalog_item',
+  words: { all: 'Catálogo', create: 'Novo produto ou serviço', none: 'Nenhum item encontrado.' },
+  list: {
+    filters,
+    columns: columnsFor,
+    order: 'nome',
+    page: ({ readModel }, asked, { limit, order = '' }) =>
+      listFiltered(Search, asked, (search) =>
+        searchItems(readModel.reader, { ...search, limit, order: ownValue(ORDERS, order) }),
+      ),
+    summary: async ({ readModel }, asked) => {
+      const { cursor: _, ...search } = Search.parse(asked)
+      const count = await countItems(readModel.reader, search)
+      return (
+        <p class="sums">
+          <Figure name={listedAs(search)}>{formatCount(count)}</Figure>
+          {count === 1 ? ' item' : ' itens'}
+        </p>
+      )
+    },
+    quick: (): readonly QuickFilter[] => [
+      { label: 'Acabando', filters: { low_stock: 'on' } },
+      { label: 'Sem estoque', filters: { out_of_stock: 'on' } },
+      { label: 'Desativados', filters: { state: 'inactive' } },
+    ],
+    file: (visit) => [
+      ['Nome', ({ name }) => name],
+      ['Tipo', ({ type }) => ITEM_TYPE_NAMES[type]],
+      ['Categoria', ({ category_name }) => category_name],
+      ['Tamanho', ({ variant }) => variant?.size],
+      ['Cor', ({ variant }) => variant?.color],
+      ['Preço', ({ price }) => amountCell(price)],
+      ...(seesCosts(visit) ? [['Custo', ({ cost }: Item) => amountCell(cost)] as const] : []),
+      ['Estoque', ({ stock }) => amountCell(stock)],
+      ['Estoque mínimo', ({ min_stock }) => amountCell(min_stock)],
+      ['Unidade', ({ unit }) => unit],
+      ['Código de barras', ({ barcode }) => barcode],
+      ['SKU', ({ sku }) => sku],
+      ['Código externo', ({ external_id }) => external_id],
+      ['GTIN', ({ gtin }) => gtin],
+      ['NCM', ({ ncm }) => ncm],
+      ['CEST', ({ cest }) => cest],
+      ...ITEM_TAX_COLUMNS,
+      ['Cadastro', ({ created_at }) => formatDateTimeSeconds(created_at, visit.readModel.timezone)],
+      ['Metadados', metadataCell],
+    ],
+    more: [
+      { label: 'Categorias', to: `${PATH}/categorias` },
+      { label: 'Reposição', to: RUNNING_OUT_PATH },
+      { label: 'Inventários', to: INVENTORIES_PATH },
+      { label: 'Movimentação', to: MOVEMENTS_PATH },
+      { label: 'Importar', to: `${PATH}/importar` },
+    ],
+  },
+  get: ({ readModel }, id) => getItem(readModel.reader, id),
+  nameOf: ({ name }) => name,
+  head: ({ id }) => ({ more: [{ label: 'Vendas deste item', to: '/vendas', parameters: { item: id } }] }),
+  facts: (item, visit) => [
+    ['Tipo', ITEM_TYPE_NAMES[item.type]],
+    ['Preço de venda', <PriceInfo key="price" item={item} seesCosts={seesCosts(visit)} />],
+    ['Custo', seesCosts(visit) && item.cost && formatMoney(item.cost)],
+    ['Margem', seesCosts(visit) && marginText(item)],
+    ['Estoque', <StockInfo key="stock" item={item} />],
+    ['Variação', variantText(item)],
+    [
+      'Variação de',
+      item.parent_id && <a key="parent" href={link(`${PATH}/${item.parent_id}`)}>{`Produto ${item.parent_id}`}</a>,
+    ],
+    ['Categoria', item.category_name],
+    ['Unidade', item.unit],
+    ['Código de barras', item.barcode],
+    ['SKU', item.sku],
+    ['Código externo', item.external_id],
+    ['GTIN', item.gtin],
+    ['NCM', item.ncm],
+    ['CEST', item.cest],
+    ...itemTaxFacts(item),
+    ['Cadastro', formatDateTime(item.created_at, visit.readModel.timezone)],
+    ['Última alteração', formatDateTime(item.updated_at, visit.readModel.timezone)],
+  ],
+  more: async (item, visit) => (
+    <>
+      {item.picture_url !== null && <PictureCard visit={visit} item={item} />}
+      <StockCard visit={visit} item={item} cover={await coverOf(item, visit)} />
+      {await VariantsCard({ visit, item })}
+      {await MovementsCard({ visit, item })}
+      {item.picture_url === null && <PictureCard visit={visit} item={item} />}
+    </>
+  ),
+  fields: itemFields,
+  create: {
+    schema: CreateItemInput,
+    command: createItem,
+    // For a barcode that another item had: the rest needs no approval (ROLE-782).
+    needsApproval: (visit) => offersApproval(visit, 'change_price'),
+  },
+  update: {
+    label: 'Editar',
+    schema: ItemChanges,
+    command: updateItem,
+    // For the price: the rest needs no approval.
+    needsApproval: (_item, visit) => offersApproval(visit, 'change_price'),
+  },
+  remove: {
+    label: 'Desativar',
+    question:
+      'O item deixa de aparecer nas listas e não pode mais ser vendido; o código de barras fica livre. Vendas já feitas ficam como estão. Em Catálogo › Desativados ele pode ser reativado.',
+    flash: 'item-desativado',
+    command: deactivateItem,
+  },
+})

@@ -1,0 +1,311 @@
+import { acknowledgeAlarm, deliverOrder, undoDelivery } from '#commands/order-commands.ts'
+import { fromCents } from '#domain/money.ts'
+import { canBePaid, hasBeenPaid } from '#domain/order-states.ts'
+import {
+  formatDateTime,
+  formatMoney,
+  formatPercentage,
+  formatPersonName,
+  formatTaxNumber,
+  formatUnits,
+} from '#domain/person-values.ts'
+import { may } from '#domain/rights.ts'
+import { netOfOrder, paidOfOrder } from '#projections/order-payments.ts'
+import { commissionKept, isUnseen, type OrderObject } from '#projections/orders.ts'
+import { findUnits, type UnitsOfItems, unitIn } from '#queries/item-queries.ts'
+import { formText } from '../forms/panel-form.ts'
+import { link } from '../page-context.ts'
+import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
+import { dataExportActions } from '../person-file.ts'
+import { AsOfForm, History, namesOfActors } from '../record-history.tsx'
+import { ButtonForm } from '../ui/form-fields.tsx'
+import { buttonRoute, runAndRedirect } from '../ui/form-pages.tsx'
+import { Card, type Fact, Facts, Figure, StateBadge } from '../ui/page-parts.tsx'
+import { ListTable } from '../ui/panel-list.tsx'
+import { forgetAction, forgetPages } from './erase-person-pages.tsx'
+import {
+  ALARMS,
+  DISPUTES,
+  Notifications,
+  ORDERS_PATH,
+  OrderBadges,
+  orderOf,
+  presentOf,
+  Timeline,
+} from './order-lists.tsx'
+import { obstacleToRefund, REFUND } from './order-refund-pages.tsx'
+
+async function showOrder(visit: PageContext): Promise<PanelPage | null> {
+  const { readModel } = visit
+  const order = await orderOf(visit)
+  if (!order) return null
+  const { id } = order
+  const nameOf = await namesOfActors(
+    readModel,
+    order.alarms.map(({ acknowledged_by }) => ({ actor: acknowledged_by })),
+  )
+  const body = (
+    <>
+      <Alarms order={order} visit={visit} />
+      {!readModel.moment && order.payment_url !== null && may(visit.session.permissions, 'sell') && (
+        <PaymentLink url={order.payment_url} />
+      )}
+      <OrderFacts order={order} timezone={readModel.timezone} now={presentOf(visit)} />
+      <Items order={order} units={await findUnits(readModel.reader, order.items)} />
+      <Timeline order={order} timezone={readModel.timezone} nameOf={nameOf} />
+      {/* Notifications are not part of the ledger, so as-of pages lack them. */}
+      {!readModel.moment && (await Notifications(visit, id))}
+      {await History({ visit, subject: `order/${id}` })}
+      <AsOfForm visit={visit} />
+    </>
+  )
+  return {
+    title: `Pedido ${id}`,
+    parent: { label: 'Loja online', to: '/loja' },
+    lead: <OrderBadges order={order} now={presentOf(visit)} />,
+    body,
+    ...(!readModel.moment && actionsOf(order, visit)),
+  }
+}
+
+/** Link for sales by phone or messages. */
+const PaymentLink = ({ url }: { readonly url: string }) => (
+  <Card title="Link de pagamento">
+    <p>
+      <a href={url} rel="noreferrer">
+        {url}
+      </a>
+    </p>
+    <button type="button" data-copy={url}>
+      Copiar
+    </button>
+    <p class="hint">Envie ao cliente. Quem tiver o link pode ver e pagar o pedido.</p>
+  </Card>
+)
+
+interface VisitedProps {
+  readonly order: OrderObject
+  readonly visit: PageContext
+}
+
+/** Hidden field with the payment that raised an alarm. */
+const PAYMENT = 'pagamento'
+
+/** Unacknowledged alarms. */
+const Alarms = ({ order, visit }: VisitedProps) => {
+  const { moment, timezone } = visit.readModel
+  return (
+    <>
+      {order.alarms.filter(isUnseen).map(({ code, provider_payment_id, raised_at }) => (
+        <div key={`${code} ${provider_payment_id}`} class="problem" role="note">
+          <p>
+            <strong>Alerta de {formatDateTime(raised_at, timezone)}</strong> (pagamento {provider_payment_id}):{' '}
+            {ALARMS[code]}
+          </p>
+          {!moment && (
+            <ButtonForm
+              visit={visit}
+              to={`${ORDERS_PATH}/${order.id}/alarme-visto`}
+              values={{ [PAYMENT]: provider_payment_id }}
+              label={`Marcar como lido (pagamento ${provider_payment_id})`}
+            />
+          )}
+        </div>
+      ))}
+    </>
+  )
+}
+
+/** Actions available for the order. */
+function actionsOf(order: OrderObject, visit: PageContext): Pick<PanelPage, 'main' | 'more' | 'dangers'> {
+  const here = `${ORDERS_PATH}/${order.id}`
+  const pending = order.refunds.filter(({ status }) => status === 'pending')
+  return {
+    main: order.status === 'paid' &&
+      order.delivered_at === null && { label: 'Marcar como entregue', to: `${here}/entregar`, values: {} },
+    more: [
+      order.delivered_at !== null && { label: 'Desfazer entrega', to: `${here}/desfazer-entrega`, values: {} },
+      ...pending.map(({ refund_id, amount }) => ({
+        label: `Repetir o estorno de ${formatMoney(amount)}`,
+        to: `${here}/pedir-devolucao`,
+        values: { [REFUND]: refund_id },
+      })),
+      ...dataExportActions('order', order, visit),
+    ],
+    dangers: [
+      obstacleToRefund(order) === null && { label: 'Estornar pagamento', to: `${here}/devolver` },
+      canBePaid(order) && { label: 'Cancelar pedido', to: `${here}/cancelar` },
+      forgetAction(visit, order, here),
+    ],
+  }
+}
+
+interface OrderProps {
+  readonly order: OrderObject
+  readonly timezone: string
+}
+
+const OrderFacts = ({ order, timezone, now }: OrderProps & { readonly now: string | null }) => {
+  const { customer, commission } = order
+  const time = (at: string | null) => at && formatDateTime(at, timezone)
+  return (
+    <>
+      <Card title="Dados">
+        <Facts
+          facts={[
+            ['Situação', <OrderBadges order={order} now={now} />],
+            ['Loja', order.store_alias],
+            ['Código externo', order.external_id],
+            ['Criado em', time(order.created_at)],
+            ['Liberado em', time(order.released_at)],
+            ['Entregue em', time(order.delivered_at)],
+            ['Você recebe', order.store_net !== null && <StoreNet order={order} net={order.store_net} />],
+            ...returnedFacts(order, time),
+            ['Venda', order.sale_id && <a href={link(`/vendas/${order.sale_id}`)}>{`Venda ${order.sale_id}`}</a>],
+            ['Cancelado em', time(order.cancelled_at)],
+            ['Motivo do cancelamento', order.cancel_reason],
+            [
+              'Cliente',
+              customer.id === null ? (
+                formatPersonName(customer.name)
+              ) : (
+                <a href={link(`/clientes/${customer.id}`)}>{formatPersonName(customer.name)}</a>
+              ),
+            ],
+            ['E-mail', customer.email],
+            ['CPF ou CNPJ', customer.document && formatTaxNumber(customer.document)],
+            ['Dados pessoais excluídos (LGPD) em', time(order.forgotten_at)],
+          ]}
+        />
+      </Card>
+      {commission && (
+        <Card title="Comissão">
+          <Facts
+            facts={[
+              ['Percentual', formatPercentage(commission.percentage)],
+              ['Comissão do serviço', formatMoney(commission.amount)],
+              ['Comissão devolvida', formatMoney(commission.refunded)],
+              ['Estornado em', time(commission.reversed_at)],
+            ]}
+          />
+        </Card>
+      )}
+    </>
+  )
+}
+
+/** `Pago − estornado − comissão = você recebe` (FIG-801). */
+const StoreNet = ({ order, net }: { readonly order: OrderObject; readonly net: string }) => {
+  const of = `pedido/${order.id}`
+  const amount = (name: string, text: string) => (
+    <Figure name={name} of={of}>
+      {formatMoney(text)}
+    </Figure>
+  )
+  const { refunded_total, commission } = order
+  return (
+    <>
+      pago {amount('pago', paidOfOrder(order))} − estornado {amount('estornado', refunded_total)} − comissão{' '}
+      {amount('comissao', fromCents(commissionKept(commission)))} = <strong>você recebe {amount('recebe', net)}</strong>
+    </>
+  )
+}
+
+/** Refunds to the buyer, and disputes. */
+const returnedFacts = (order: OrderObject, time: (at: string | null) => string | null): Fact[] => [
+  [
+    'Líquido',
+    hasBeenPaid(order.payments) && (
+      <Figure name="liquido" of={`pedido/${order.id}`}>
+        {formatMoney(netOfOrder(order))}
+      </Figure>
+    ),
+  ],
+  ['Estornado em', time(order.refunded_at)],
+  [
+    'Contestação',
+    order.dispute && (
+      <>
+        <StateBadge state={DISPUTES[order.dispute.status]} /> desde {time(order.dispute.since)}
+      </>
+    ),
+  ],
+]
+
+interface ItemsProps extends Pick<OrderProps, 'order'> {
+  readonly units: UnitsOfItems
+}
+
+const Items = ({ order, units }: ItemsProps) => (
+  <Card title="Itens">
+    <ListTable
+      caption="Itens"
+      rows={order.items}
+      empty="Nenhum item."
+      columns={[
+        { head: 'Item', cell: ({ description }) => description },
+        { head: 'Quantidade', cell: (item) => formatUnits(item.quantity, unitIn(units, item)), isNumber: true },
+        { head: 'Preço', cell: ({ unit_price }) => formatMoney(unit_price), isNumber: true },
+        { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },
+      ]}
+    />
+    <Facts
+      facts={[
+        ['Subtotal', formatMoney(order.subtotal)],
+        ['Entrega', formatMoney(order.delivery_fee)],
+        [
+          'Total',
+          <strong key="total">
+            <Figure name="total" of={`pedido/${order.id}`}>
+              {formatMoney(order.total)}
+            </Figure>
+          </strong>,
+        ],
+      ]}
+    />
+  </Card>
+)
+
+/** An order's page; marking it as delivered, and acknowledging its alarms, which only owners may do. */
+export const orderPages: readonly PanelRoute[] = [
+  { path: `${ORDERS_PATH}/:id`, section: 'store', asOf: true, show: showOrder },
+  buttonRoute({
+    path: `${ORDERS_PATH}/:id/entregar`,
+    access: 'sell',
+    section: 'store',
+    subject: orderOf,
+    act: (submission, { id }) =>
+      runAndRedirect(submission, deliverOrder, { id }, { to: `${ORDERS_PATH}/${id}`, flash: 'pedido-entregue' }),
+  }),
+  buttonRoute({
+    path: `${ORDERS_PATH}/:id/desfazer-entrega`,
+    access: 'sell',
+    section: 'store',
+    subject: orderOf,
+    act: (submission, { id }) =>
+      runAndRedirect(submission, undoDelivery, { id }, { to: `${ORDERS_PATH}/${id}`, flash: 'entrega-desfeita' }),
+  }),
+  buttonRoute({
+    path: `${ORDERS_PATH}/:id/alarme-visto`,
+    section: 'store',
+    access: 'refund_orders',
+    subject: orderOf,
+    act: (submission, { id }) =>
+      runAndRedirect(
+        submission,
+        acknowledgeAlarm,
+        { id, provider_payment_id: formText(submission.form, PAYMENT) },
+        { to: `${ORDERS_PATH}/${id}`, flash: 'alarme-visto' },
+      ),
+  }),
+  ...forgetPages({
+    path: `${ORDERS_PATH}/:id`,
+    section: 'store',
+    kind: 'order',
+    goes: 'Serão apagados nome, e-mail e documento de quem comprou e os dados de quem pagou.',
+    stays: 'Ficam os itens, os pagamentos e os valores.',
+    canWait: false,
+    recordOf: orderOf,
+    personOf: ({ customer: { name, document } }) => ({ name, document }),
+  }),
+]

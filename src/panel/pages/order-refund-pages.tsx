@@ -1,0 +1,225 @@
+import * as z from 'zod'
+import { isPaid, leftOf, leftToRestock, type PaidPayment, RefundInput } from '#commands/order-attempts.ts'
+import { CancelOrderInput } from '#commands/order-commands.ts'
+import { canBePaid } from '#domain/order-states.ts'
+import { formatCents, formatDateTime, formatQuantity } from '#domain/person-values.ts'
+import { fromThousandths } from '#domain/quantity.ts'
+import type { Refusal } from '#domain/refusals.ts'
+import { boundedText } from '#domain/text.ts'
+import { httpStatusOf } from '#http/problems.ts'
+import { isRefusal } from '#ledger/command.ts'
+import type { Answer } from '#ledger/write/idempotency.ts'
+import { cancelWithProvider } from '#payments/cancel-payment.ts'
+import { ProviderUnavailable } from '#payments/provider-port.ts'
+import { refundOrder, repeatRefund } from '#payments/refund-order.ts'
+import type { OrderObject } from '#projections/orders.ts'
+import { itemsWithStock } from '#queries/item-queries.ts'
+import * as kinds from '../forms/input-kinds.ts'
+import { type Fields, formText, reasonField } from '../forms/panel-form.ts'
+import type { PageContext, PanelRoute, Redirect } from '../panel-route.ts'
+import { buttonRoute, formPages, obstaclePage } from '../ui/form-pages.tsx'
+import { Cancelled } from '../ui/head.tsx'
+import { ButtonLink } from '../ui/page-parts.tsx'
+import { ORDERS_PATH, orderOf } from './order-lists.tsx'
+
+/** Refundable payments with the remaining amount in cents. */
+const refundable = ({ payments, refunds }: OrderObject): { payment: PaidPayment; left: number }[] =>
+  payments
+    .filter(isPaid)
+    .map((payment) => ({ payment, left: leftOf(payment, refunds) }))
+    .filter(({ left }) => left > 0)
+
+/** Why an order cannot be refunded; null if it can. */
+export function obstacleToRefund(order: OrderObject): string | null {
+  if (!order.payments.some(isPaid)) return 'O pedido não tem pagamento a estornar.'
+  return refundable(order).length > 0 ? null : 'Todo o valor do pedido já foi estornado ou está em processamento.'
+}
+
+async function fieldsOf(order: OrderObject, { readModel }: PageContext): Promise<Fields> {
+  const payments = refundable(order)
+  const left = payments.map(({ left }) => formatCents(left)).join(' ou ')
+  return {
+    ...(payments.length > 1 && {
+      provider_payment_id: {
+        label: 'Pagamento',
+        kind: kinds.choiceInput(
+          payments.map(({ payment, left }) => ({
+            value: payment.provider_payment_id,
+            label: `${payment.provider_payment_id}: restam ${formatCents(left)}`,
+          })),
+        ),
+        isRequired: true,
+        columns: 12,
+      },
+    }),
+    amount: {
+      label: 'Valor',
+      kind: kinds.amountInput,
+      hint: `Deixe em branco para estornar tudo (${left}).`,
+      columns: 12,
+    },
+    ...(await restockFields(order, readModel)),
+  }
+}
+
+/** Quantity to restock of each item with tracked stock. */
+async function restockFields(order: OrderObject, { reader }: PageContext['readModel']): Promise<Fields> {
+  const names = new Map(order.items.map(({ catalog_item_id, description }) => [catalog_item_id, description]))
+  const ids = [...names.keys()].filter((id) => id !== null).filter((id) => leftToRestock(order, id) > 0)
+  const kept = ids.length === 0 ? new Set<number>() : await itemsWithStock(reader, ids)
+  const shown = ids.filter((id) => kept.has(id))
+  return Object.fromEntries(
+    shown.map((id, at) => [
+      `restock.${id}`,
+      {
+        label: names.get(id) ?? '',
+        kind: kinds.quantityInput,
+        hint: `Até ${formatQuantity(fromThousandths(leftToRestock(order, id)))}.`,
+        ...(at === 0 && { group: 'Quantidades que voltam ao estoque' }),
+      },
+    ]),
+  )
+}
+
+/** Converts quantities by item to a list, without empty and zero ones. */
+const RefundForm = z.preprocess((typed) => {
+  const { restock, ...rest } = typed as { restock?: Record<string, string | null> | null }
+  const back = Object.entries(restock ?? {}).filter(([, quantity]) => /[1-9]/.test(quantity ?? ''))
+  return { ...rest, restock: back.map(([id, quantity]) => ({ catalog_item_id: Number(id), quantity })) }
+}, RefundInput)
+type RefundForm = z.infer<typeof RefundInput>
+
+/** Maps a refusal to the form's fields: `restock[0].quantity` becomes the field of that item. */
+function ofForm(refusal: Refusal, { restock }: RefundForm): Refusal {
+  const { fields, ...details } = refusal.details ?? {}
+  if (fields === undefined) return refusal
+  const named = Object.entries(fields as Record<string, string[]>).map(([name, messages]) => {
+    const [, at] = /^restock\[(\d+)\]/.exec(name) ?? []
+    return [at === undefined ? name : `restock.${restock?.[Number(at)]?.catalog_item_id}`, messages]
+  })
+  return { ...refusal, details: { ...details, fields: Object.fromEntries(named) } }
+}
+
+/** The provider's own words. */
+function problemOf({ refused, details }: Refusal): string | undefined {
+  if (refused !== 'refund_refused') return undefined
+  const causes = (details?.causes ?? []) as readonly { code: string; description: string }[]
+  if (causes[0]?.code === 'refund_found') return `Nada foi estornado agora: ${causes[0].description}.`
+  return `O provedor recusou o estorno e nada foi estornado: ${causes.map(({ code, description }) => `${description} (${code})`).join('; ')}.`
+}
+
+/** Where the browser goes after a refund request. */
+async function outcomeOf(
+  orderId: number,
+  ask: () => Promise<Answer | Refusal | null>,
+): Promise<Redirect | Refusal | null> {
+  const to = `${ORDERS_PATH}/${orderId}`
+  try {
+    const answer = await ask()
+    if (answer !== null && isRefusal(answer)) return answer
+    return {
+      to,
+      flash: answer === null ? 'sem-alteracao' : isInProcess(answer) ? 'estorno-em-processamento' : 'devolvido',
+    }
+  } catch (error) {
+    // The refund is recorded and retried until the provider answers.
+    if (error instanceof ProviderUnavailable) return { to, flash: 'devolucao-pendente' }
+    throw error
+  }
+}
+
+const isInProcess = ({ record }: Answer): boolean =>
+  (record as OrderObject).refunds.some(({ status }) => status === 'pending')
+
+/** Hidden field with the id of a refund. */
+export const REFUND = 'devolucao'
+
+/** Refunds a payment in full or in part, with restocked items, and retries unanswered refunds. */
+export const orderRefundPages: readonly PanelRoute[] = [
+  ...formPages({
+    path: `${ORDERS_PATH}/:id/devolver`,
+    section: 'store',
+    access: 'refund_orders',
+    subject: orderOf,
+    obstacle: obstacleToRefund,
+    title: ({ id }) => `Estornar pagamento do pedido ${id}`,
+    intro: () => (
+      <p>
+        O valor será estornado ao cliente e a comissão será devolvida proporcionalmente. Esta ação não pode ser
+        desfeita.
+      </p>
+    ),
+    label: 'Estornar',
+    isDangerous: true,
+    back: ({ id }) => `${ORDERS_PATH}/${id}`,
+    fields: fieldsOf,
+    schema: RefundForm,
+    problem: problemOf,
+    act: ({ context, acting, idempotency }, { id: orderId }, refund) =>
+      outcomeOf(orderId, async () => {
+        const answer = await refundOrder(context.payments, { acting, idempotency: idempotency(), orderId, refund })
+        return isRefusal(answer) ? ofForm(answer, refund) : answer
+      }),
+  }),
+  buttonRoute({
+    path: `${ORDERS_PATH}/:id/pedir-devolucao`,
+    section: 'store',
+    access: 'refund_orders',
+    subject: orderOf,
+    act: ({ context, acting, form }, { id: orderId }) =>
+      outcomeOf(orderId, () => repeatRefund(context.payments, { acting, orderId, refundId: formText(form, REFUND) })),
+  }),
+]
+
+const PAID = 'O pedido já foi pago: em vez de cancelar, estorne o pagamento.'
+
+function obstacleOf(order: OrderObject): string | null {
+  if (canBePaid(order)) return null
+  if (order.cancelled_at !== null) return 'O pedido já está cancelado.'
+  return order.status === 'paid' ? PAID : 'O pedido já foi pago e estornado.'
+}
+
+const title = ({ id }: OrderObject) => `Cancelar pedido ${id}`
+const back = ({ id }: OrderObject) => `${ORDERS_PATH}/${id}`
+
+/** The alternative for a paid order, if the role allows it. */
+const RefundButton = ({ order }: { readonly order: OrderObject }) =>
+  obstacleToRefund(order) === null ? (
+    <ButtonLink to={`${back(order)}/devolver`} isMain>
+      Estornar pagamento
+    </ButtonLink>
+  ) : null
+
+export const orderCancellation = formPages({
+  path: `${ORDERS_PATH}/:id/cancelar`,
+  access: 'cancel_all',
+  section: 'store',
+  subject: orderOf,
+  obstacle: obstacleOf,
+  instead: (order) => <RefundButton order={order} />,
+  title,
+  intro: () => (
+    <p>
+      O pedido deixa de aceitar pagamentos e as cobranças pendentes são canceladas no provedor. Se um pagamento for
+      aprovado mesmo assim, o pedido fica pago, com um alerta.
+    </p>
+  ),
+  label: 'Cancelar pedido',
+  isDangerous: true,
+  back,
+  before: (order, { readModel }) => (
+    <Cancelled when={['Data do pedido', formatDateTime(order.created_at, readModel.timezone)]} of={order} />
+  ),
+  fields: () => ({ reason: reasonField('Fica no histórico do pedido.') }),
+  schema: CancelOrderInput.omit({ id: true }).extend({ reason: boundedText(500) }),
+  async act(submission, order, { reason }) {
+    const { context, acting, idempotency } = submission
+    const orderId = order.id
+    const answer = await cancelWithProvider(context.payments, { acting, idempotency: idempotency(), orderId, reason })
+    if (!isRefusal(answer)) return { to: back(order), flash: 'pedido-cancelado' }
+    if (answer.refused !== 'order_already_paid') return answer
+    const paid = (await orderOf(submission)) ?? order
+    const instead = <RefundButton order={paid} />
+    return { ...obstaclePage(title(order), PAID, back(order), instead), status: httpStatusOf(answer.refused) }
+  },
+})

@@ -1,0 +1,197 @@
+import { RefusedReturnNote, recordRefusedReturn, resolveRefusedReturn } from '#commands/refused-return-commands.ts'
+import { ReverseReturnBody, reverseReturn } from '#commands/reverse-return.ts'
+import { formatDateTime, formatMoney, formatQuantity } from '#domain/person-values.ts'
+import type { Refusal } from '#domain/refusals.ts'
+import { pathId } from '#http/paths.ts'
+import { isRefusal } from '#ledger/command.ts'
+import type { ReturnObject } from '#projections/returns.ts'
+import { getRefusedReturn, getReturn, listRefusedReturns, type RefusedReturn } from '#queries/return-queries.ts'
+import { offersApproval } from '../approval.ts'
+import { paragraphInput } from '../forms/input-kinds.ts'
+import { type Fields, reasonField } from '../forms/panel-form.ts'
+import { link } from '../page-context.ts'
+import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
+import { formPages } from '../ui/form-pages.tsx'
+import { ButtonLink, Card, Facts, PanelBadge, ShortId } from '../ui/page-parts.tsx'
+import { type Column, ListTable } from '../ui/panel-list.tsx'
+import { loadRecord } from '../ui/record-pages.tsx'
+import { VALUE_NAMES } from '../words/record-words.ts'
+
+const PATH = '/caixas/devolucoes-recusadas'
+const TILLS = { label: 'Caixas', to: '/caixas' }
+
+/** Shown at once; the oldest are decided first. */
+const SHOWN = 50
+
+const reasonOf = (refusal: string | null): string => VALUE_NAMES.code?.[refusal ?? ''] ?? ''
+
+const moneyOf = ({ sent }: RefusedReturn): string =>
+  sent.refunds.map(({ name, amount }) => `${name} ${formatMoney(amount)}`).join(', ') || 'Nada'
+
+const columnsOf = (timezone: string): Column<RefusedReturn>[] => [
+  {
+    head: 'Devolução do caixa',
+    cell: ({ return_id, offline_id }) => (
+      <a href={link(`${PATH}/${return_id}`)}>
+        <ShortId id={offline_id} />
+      </a>
+    ),
+  },
+  { head: 'Enviada em', cell: ({ uploaded_at }) => formatDateTime(uploaded_at, timezone) },
+  { head: 'Enviada por', cell: ({ user_name }) => user_name, isExtra: true },
+  { head: 'Motivo', cell: ({ refusal }) => reasonOf(refusal) },
+  { head: 'Devolvido', cell: moneyOf },
+]
+
+const openReturns = ({ readModel, session }: PageContext): Promise<RefusedReturn[]> =>
+  listRefusedReturns(readModel.reader, { now: session.now, limit: SHOWN })
+
+/** Open ones that the user may see; bounded. */
+export const countRefusedReturns = async (visit: PageContext): Promise<number> =>
+  visit.reaches('GET', `${PATH}/1`) ? (await openReturns(visit)).length : 0
+
+/** Refused returns of tills, beside the refused sales; empty if there are none. */
+export async function RefusedReturns({ visit }: { readonly visit: PageContext }) {
+  const { timezone } = visit.readModel
+  const rows = await openReturns(visit)
+  return rows.length === 0 ? null : (
+    <Card title="Devoluções recusadas">
+      <p class="hint">
+        O caixa fez estas devoluções, mas elas não foram registradas. O dinheiro que o caixa devolveu já saiu da gaveta.
+        As mais antigas vêm primeiro.
+      </p>
+      <ListTable isList caption="Devoluções recusadas" rows={rows} empty="" columns={columnsOf(timezone)} />
+    </Card>
+  )
+}
+
+async function refusedReturnOf({ readModel, session, params }: PageContext) {
+  const id = pathId(params.id)
+  return id === null ? null : getRefusedReturn(readModel.reader, id, session.now)
+}
+
+const titleOf = ({ offline_id }: RefusedReturn) => `Devolução recusada ${offline_id}`
+
+async function show(visit: PageContext): Promise<PanelPage | null> {
+  const found = await refusedReturnOf(visit)
+  if (!found) return null
+  const { timezone } = visit.readModel
+  const { sent, return_id, is_open, state } = found
+  const may = (action: string) => is_open && visit.reaches('POST', `${PATH}/${return_id}/${action}`)
+  const body = (
+    <>
+      <Card title="Dados">
+        <Facts
+          facts={[
+            [
+              'Situação',
+              is_open ? (
+                <PanelBadge tone="warn">Para resolver</PanelBadge>
+              ) : (
+                <PanelBadge tone="good">{state === 'recorded' ? 'Registrada' : 'Resolvida'}</PanelBadge>
+              ),
+            ],
+            ['Motivo da recusa', reasonOf(found.refusal)],
+            ['Venda', sent.sale_id === null ? sent.sale_offline_id : `Venda ${sent.sale_id}`],
+            ['Motivo da devolução', sent.reason],
+            ['Devolvida em', formatDateTime(sent.returned_at, timezone)],
+            ['Enviada por', found.user_name],
+            ['Dinheiro devolvido', moneyOf(found)],
+            ['Sessão do caixa', sent.cash_session_id],
+            ['Como foi resolvida', found.note],
+          ]}
+        />
+      </Card>
+      <Card title="Itens">
+        <ListTable
+          caption="Itens"
+          rows={sent.items}
+          empty=""
+          columns={[
+            { head: 'Item da venda', cell: ({ line }) => line + 1 },
+            { head: 'Qtd.', cell: ({ quantity }) => formatQuantity(quantity), isNumber: true },
+          ]}
+        />
+      </Card>
+      <div class="actions">
+        {may('registrar') && <ButtonLink to={`${PATH}/${return_id}/registrar`}>Registrar devolução</ButtonLink>}
+        {may('resolver') && <ButtonLink to={`${PATH}/${return_id}/resolver`}>Resolver sem registrar</ButtonLink>}
+      </div>
+    </>
+  )
+  return { title: titleOf(found), parent: TILLS, body }
+}
+
+const common = {
+  section: 'tills',
+  subject: refusedReturnOf,
+  title: titleOf,
+  back: ({ return_id }: RefusedReturn) => `${PATH}/${return_id}`,
+  obstacle: ({ is_open }: RefusedReturn) => (is_open ? null : 'Esta devolução já foi resolvida.'),
+} as const
+
+const NOTE: Fields = { note: { label: 'Como foi resolvida', kind: paragraphInput, columns: 12, isRequired: true } }
+
+const forms: readonly PanelRoute[] = [
+  ...formPages({
+    ...common,
+    access: ['see_all_sales', 'return_goods'],
+    path: `${PATH}/:id/registrar`,
+    label: 'Registrar devolução',
+    intro: () => <p>A devolução é registrada como o caixa a fez: mercadoria, dinheiro e contas da venda.</p>,
+    fields: () => ({}),
+    schema: RefusedReturnNote.omit({ note: true }),
+    needsApproval: (_, visit) => offersApproval(visit, 'return_goods'),
+    problem: ({ refused, details }: Refusal) =>
+      refused === 'return_refused' ? `Não pode ser registrada: ${reasonOf(String(details?.reason))}.` : undefined,
+    async act(submission, { return_id: id }) {
+      const answer = await submission.run(recordRefusedReturn, { id })
+      return isRefusal(answer) ? answer : { to: `/devolucoes/${id}`, flash: 'devolucao-registrada' }
+    },
+  }),
+  ...formPages({
+    ...common,
+    access: ['see_all_sales', 'return_goods'],
+    path: `${PATH}/:id/resolver`,
+    label: 'Marcar como resolvida',
+    intro: () => (
+      <p>A devolução sai da lista sem ser registrada. O dinheiro que o caixa devolveu continua fora da gaveta.</p>
+    ),
+    fields: () => NOTE,
+    schema: RefusedReturnNote,
+    async act(submission, { return_id: id }, { note }) {
+      const answer = await submission.run(resolveRefusedReturn, { id, note })
+      return isRefusal(answer) ? answer : { to: '/caixas', flash: 'devolucao-resolvida' }
+    },
+  }),
+  ...formPages({
+    section: 'sales',
+    access: ['see_all_sales', 'cancel_all'],
+    path: '/devolucoes/:id/desfazer',
+    subject: (visit: PageContext) =>
+      loadRecord<ReturnObject>(visit, ({ readModel }, id) => getReturn(readModel.reader, id)),
+    title: ({ id }) => `Desfazer devolução ${id}`,
+    label: 'Desfazer devolução',
+    isDangerous: true,
+    back: ({ id }) => `/devolucoes/${id}`,
+    obstacle: ({ reversed_at }) => (reversed_at === null ? null : 'Esta devolução já foi desfeita.'),
+    intro: () => (
+      <p>
+        Para uma devolução registrada por engano: a venda volta a ter os itens, o estoque sai de novo, e contas e
+        crédito de troca voltam ao que eram.
+      </p>
+    ),
+    fields: () => ({ reason: reasonField('Fica no histórico da devolução e da venda.') }),
+    schema: ReverseReturnBody,
+    needsApproval: (_, visit) => offersApproval(visit, 'cancel_all'),
+    async act(submission, { id }, { reason }) {
+      const answer = await submission.run(reverseReturn, { id, reason })
+      return isRefusal(answer) ? answer : { to: `/devolucoes/${id}`, flash: 'devolucao-desfeita' }
+    },
+  }),
+]
+
+export const refusedReturnPages: readonly PanelRoute[] = [
+  { path: `${PATH}/:id`, section: 'tills', access: 'see_all_sales', show },
+  ...forms,
+]

@@ -1,0 +1,174 @@
+import * as z from 'zod'
+import { type AccountsPayment, MAX_ACCOUNTS } from '#commands/pay-accounts.ts'
+import { payPayables, payReceivables } from '#commands/receivables-payables.ts'
+import { inZone } from '#domain/instant.ts'
+import { formatCount, formatDay, formatMoney, formatPersonName } from '#domain/person-values.ts'
+import { invalid, type Refusal } from '#domain/refusals.ts'
+import { type Command, isRefusal } from '#ledger/command.ts'
+import { type OpenAccount, openBalanceOfParty, type PartyBalance } from '#queries/open-balances.ts'
+import { getCustomerOrDebtor, getSupplierOrCreditor } from '#queries/person-queries.ts'
+import type { FoundRecords } from '#queries/record-queries.ts'
+import { offersApproval } from '../approval.ts'
+import { choicesInput } from '../forms/input-kinds.ts'
+import type { Fields } from '../forms/panel-form.ts'
+import type { PageContext, PanelRoute, Section } from '../panel-route.ts'
+import { formPages } from '../ui/form-pages.tsx'
+import { Card, Facts, Stat, Stats } from '../ui/page-parts.tsx'
+import { loadRecord, type RecordPages } from '../ui/record-pages.tsx'
+import type { Account } from './account-parts.tsx'
+import { accountCount, type BalancePageSide, PAYABLE, RECEIVABLE } from './debtor-pages.tsx'
+import {
+  PaymentForm,
+  type PaymentWords,
+  payLabel,
+  paymentFields,
+  ShownAccount,
+  ShownFields,
+  shownAccount,
+  shownAccounts,
+} from './payment-form.tsx'
+import { receiptPath } from './payment-pages.tsx'
+
+/** State, amounts, due date and party. */
+const SHOWN_FACTS = 6
+
+/** Receives or pays an account, whole or in part. */
+export const settlementPages = <P,>(
+  { path, section, get, facts }: RecordPages<Account<P>>,
+  command: Command<AccountsPayment>,
+  words: PaymentWords,
+): PanelRoute[] =>
+  formPages({
+    path: `${path}/:id/liquidar`,
+    section,
+    access: section === 'payables' ? 'settle' : 'receive',
+    subject: (visit) => loadRecord<Account<P>>(visit, get),
+    title: ({ description }) => `${words.act} ${description}`,
+    before: (account, visit) => (
+      <Card title="Conta">
+        <Facts facts={facts(account, visit).slice(0, SHOWN_FACTS)} />
+      </Card>
+    ),
+    intro: (account) => <ShownFields accounts={[account]} words={words} />,
+    label: ({ open_amount }) => payLabel(words, open_amount),
+    back: ({ id }) => `${path}/${id}`,
+    fields: (_, visit) => paymentFields(visit, words, 'Deixe em branco para tudo o que está em aberto.'),
+    initial: (_, { session, readModel }) => ({ paid_at: inZone(session.companysTime, readModel.timezone) }),
+    schema: PaymentForm,
+    needsApproval: (_, visit) => section === 'receivables' && offersApproval(visit, 'give_discount'),
+    problem: changed,
+    async act(submission, { id }, input) {
+      const accounts = shownAccounts(submission.form)
+      if (isRefusal(accounts)) return accounts
+      const answer = await submission.run(command, { ...input, accounts: accounts.filter((each) => each.id === id) })
+      if (isRefusal(answer)) return answer
+      const { status } = answer.record as Account<P>
+      return { to: `${path}/${id}`, flash: status === 'settled' ? 'liquidada' : 'paga-em-parte' }
+    },
+  })
+
+/** The open amount is not typed, so a mismatch means that the account has changed. */
+function changed({ details }: Refusal): string | undefined {
+  const isAccount = 'accounts' in ((details?.fields ?? {}) as Record<string, unknown>)
+  return isAccount ? 'O valor da conta mudou desde que esta página foi aberta: confira e repita.' : undefined
+}
+
+/** A party with its open accounts. */
+interface Debt {
+  readonly id: number
+  readonly name: string | null
+  readonly owed: PartyBalance
+}
+
+const Several = PaymentForm.extend({ accounts: z.array(ShownAccount).max(MAX_ACCOUNTS) })
+
+const labelOf = ({ description, due_date, amount, open_amount }: OpenAccount): string =>
+  `${description}, vence em ${formatDay(due_date)}: ${formatMoney(open_amount)}${open_amount === amount ? '' : ` de ${formatMoney(amount)}`}`
+
+const fieldsOf = async ({ of }: PayingSide, { owed: { accounts } }: Debt, visit: PageContext): Promise<Fields> => ({
+  ...(await paymentFields(
+    visit,
+    of.words.payment,
+    'Quita primeiro as contas mais antigas. Se vazio, usa o total das contas marcadas.',
+  )),
+  accounts: {
+    label: 'Contas (opcional)',
+    kind: choicesInput(accounts.map((account) => ({ value: shownAccount(account), label: labelOf(account) }))),
+    columns: 12,
+  },
+})
+
+const Intro = ({ of, debt: { owed } }: { readonly of: BalancePageSide; readonly debt: Debt }) => (
+  <>
+    <Stats>
+      <Stat label="Em aberto" value={formatMoney(owed.amount)} hint={accountCount(owed.count)} />
+      <Stat label="Vencido" value={formatMoney(owed.overdue)} />
+    </Stats>
+    {owed.count > owed.accounts.length && (
+      <p class="hint">{`Aqui estão as ${formatCount(owed.accounts.length)} que vencem primeiro.`}</p>
+    )}
+    <ShownFields accounts={owed.accounts} words={of.words.payment} isChoice />
+  </>
+)
+
+interface PayingSide {
+  readonly of: BalancePageSide
+  readonly section: Section
+  readonly command: Command<AccountsPayment>
+  get(visit: PageContext, id: number): Promise<FoundRecords>
+}
+
+async function debtOf({ of, get }: PayingSide, visit: PageContext): Promise<Debt | null> {
+  const party = await loadRecord<Pick<Debt, 'id' | 'name'>>(visit, get)
+  if (!party) return null
+  const { reader, today } = visit.readModel
+  const owed = await openBalanceOfParty(reader, of.side, party.id, { today, limit: MAX_ACCOUNTS })
+  return { ...party, owed }
+}
+
+const NOTHING_CHOSEN = 'informe o valor ou marque as contas'
+
+/** Receives or pays a sum for the accounts of a party: the ticked ones, else the oldest (PANEL-163, PANEL-430). */
+function payPages(side: PayingSide): PanelRoute[] {
+  const { of, section, command } = side
+  const { parties, words } = of
+  return formPages<Debt, z.infer<typeof Several>>({
+    path: `${parties}/:id/liquidar`,
+    section,
+    access: section === 'payables' ? 'settle' : 'receive',
+    subject: (visit) => debtOf(side, visit),
+    title: ({ name }) => `${words.settle} ${of.side === 'receivables' ? 'de' : 'a'} ${formatPersonName(name)}`,
+    obstacle: ({ owed }) => (owed.count === 0 ? words.none : null),
+    intro: (debt) => <Intro of={of} debt={debt} />,
+    label: words.payment.act,
+    back: ({ id }) => `${parties}/${id}`,
+    fields: (debt, visit) => fieldsOf(side, debt, visit),
+    initial: (_, { session, readModel }) => ({ paid_at: inZone(session.companysTime, readModel.timezone) }),
+    needsApproval: (_, visit) => section === 'receivables' && offersApproval(visit, 'give_discount'),
+    schema: Several,
+    async act(submission, _, { accounts: ticked, ...input }) {
+      if (ticked.length === 0 && typeof input.received !== 'string') return invalid('received', NOTHING_CHOSEN)
+      const accounts = ticked.length > 0 ? ticked : shownAccounts(submission.form)
+      if (isRefusal(accounts)) return accounts
+      const answer = await submission.run(command, { ...input, accounts })
+      if (isRefusal(answer)) return answer
+      const { payments } = answer.record as Account
+      return { to: receiptPath(of.accounts, payments.at(-1)?.receipt ?? 0), flash: 'pagamento' }
+    },
+  })
+}
+
+export const settleSeveralPages: readonly PanelRoute[] = [
+  ...payPages({
+    of: RECEIVABLE,
+    section: 'receivables',
+    command: payReceivables,
+    get: ({ readModel }, id) => getCustomerOrDebtor(readModel.reader, id),
+  }),
+  ...payPages({
+    of: PAYABLE,
+    section: 'payables',
+    command: payPayables,
+    get: ({ readModel }, id) => getSupplierOrCreditor(readModel.reader, id),
+  }),
+]

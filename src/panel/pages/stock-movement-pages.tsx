@@ -1,0 +1,241 @@
+import * as z from 'zod'
+import { formatDateTime, formatDateTimeSeconds, formatMoney, formatQuantity } from '#domain/person-values.ts'
+import { toThousandths } from '#domain/quantity.ts'
+import { may } from '#domain/rights.ts'
+import { MOVEMENT_KINDS } from '#events/catalog-events.ts'
+import { QueryId } from '#http/paths.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { parseSubject } from '#ledger/projection.ts'
+import { ownValue } from '#lib/collections.ts'
+import type { MovementKind } from '#projections/stock.ts'
+import { listShownMovements, type ShownMovement } from '#queries/stock-queries.ts'
+import { amountCell, listFile } from '../csv-files.ts'
+import { choiceInput, integerInput, namedOptions } from '../forms/input-kinds.ts'
+import type { Fields } from '../forms/panel-form.ts'
+import { link } from '../page-context.ts'
+import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
+import { namesOfActors, namesOfSubjects } from '../record-history.tsx'
+import { Card } from '../ui/page-parts.tsx'
+import {
+  CardPager,
+  type Column,
+  FileLink,
+  List,
+  type ListRequest,
+  ListTable,
+  listFiltered,
+  type OptionalColumn,
+  readListPage,
+  recordsOnPage,
+} from '../ui/panel-list.tsx'
+import { subjectPath } from '../words/event-words.ts'
+import type { Item } from './stock-pages.tsx'
+
+export const MOVEMENTS_PATH = '/catalogo/movimentacao'
+
+const KIND_NAMES: Readonly<Record<MovementKind, string>> = {
+  sale: 'Venda',
+  cancel: 'Cancelamento',
+  return: 'Devolução',
+  purchase: 'Entrada',
+  count: 'Inventário',
+  loss: 'Perda',
+  adjustment: 'Saída ou ajuste',
+}
+
+/** An adjustment that takes from the stock is what the form calls an issue. */
+const kindName = ({ kind, quantity }: Pick<ShownMovement, 'kind' | 'quantity'>): string => {
+  if (kind !== 'adjustment') return KIND_NAMES[kind]
+  return quantity.startsWith('-') ? 'Saída' : 'Ajuste de entrada'
+}
+
+const signed = (quantity: string): string =>
+  quantity.startsWith('-') ? formatQuantity(quantity).replace('-', '−') : `+${formatQuantity(quantity)}`
+
+const balanceText = (balance: string | null): string =>
+  balance === null ? 'Não controla estoque' : formatQuantity(balance).replace('-', '−')
+
+/** Records with a page of their own. */
+const RECORD_TEXTS: Readonly<Record<string, string>> = { sale: 'da venda', order: 'do pedido', inventory: 'nº' }
+
+/** What moved the stock, with a link to the sale or order. */
+const Cause = ({ movement }: { readonly movement: ShownMovement }) => {
+  const { kind, record } = movement
+  if (record === null) return <>{kindName(movement)}</>
+  const { type, id } = parseSubject(record)
+  const ofRecord = ownValue(RECORD_TEXTS, type)
+  if (ofRecord === undefined) return <>{kindName(movement)}</>
+  return (
+    <a href={link(subjectPath(record))}>{kind === 'sale' ? `Venda ${id}` : `${KIND_NAMES[kind]} ${ofRecord} ${id}`}</a>
+  )
+}
+
+/** Document and reason that a person or client gave. */
+const detailOf = ({ document, record, reason }: ShownMovement): string =>
+  [record === null && document, reason].filter(Boolean).join(': ')
+
+const seesCosts = ({ session: { permissions } }: PageContext): boolean => may(permissions, 'see_costs')
+
+async function columnsFor(
+  visit: PageContext,
+  rows: readonly ShownMovement[],
+): Promise<OptionalColumn<ShownMovement>[]> {
+  const { readModel } = visit
+  const actors = await namesOfActors(readModel, rows)
+  return [
+    { head: 'Quando', cell: ({ occurred_at }) => formatDateTime(occurred_at, readModel.timezone) },
+    { head: 'Tipo', cell: (movement) => <Cause movement={movement} /> },
+    { head: 'Documento', cell: detailOf, isExtra: true },
+    { head: 'Quem', cell: ({ actor }) => actors(actor), isExtra: true },
+    seesCosts(visit) && {
+      head: 'Custo',
+      cell: ({ unit_cost }) => unit_cost && formatMoney(unit_cost),
+      isNumber: true,
+      isExtra: true,
+    },
+    { head: 'Variação', cell: ({ quantity }) => signed(quantity), isNumber: true },
+    { head: 'Saldo', cell: ({ balance }) => balanceText(balance), isNumber: true },
+  ]
+}
+
+/** Movements on a page of a product. */
+const OF_PRODUCT = 30
+
+interface MovementsProps {
+  readonly visit: PageContext
+  readonly item: Item
+}
+
+/** Stock movements of a product, newest first; `estoque` in the query string is the cursor of a page. */
+export async function MovementsCard({ visit, item }: MovementsProps) {
+  const { readModel } = visit
+  if (item.type === 'service') return null
+  const { estoque: cursor } = visit.query
+  const wanted = { catalog_item_id: item.id, limit: OF_PRODUCT }
+  const ask = (more: { cursor?: string }) => listShownMovements(readModel.reader, { ...wanted, ...more })
+  const asked = await ask(cursor ? { cursor } : {})
+  const page = isRefusal(asked) ? await ask({}) : asked
+  const rows = recordsOnPage<ShownMovement>(page)
+  if (isRefusal(page) || (rows.length === 0 && !cursor)) return null
+  return (
+    <Card title="Movimentação do estoque" id="movimentacao">
+      <StockLine movements={rows} />
+      <ListTable
+        caption="Movimentação do estoque"
+        rows={rows}
+        empty="Nada mais."
+        columns={await columnsFor(visit, rows)}
+      />
+      <FileLink to={`${MOVEMENTS_PATH}.csv`} parameters={{ catalog_item_id: String(item.id) }} />
+      <CardPager
+        visit={visit}
+        card="movimentacao"
+        parameter="estoque"
+        next={page.next}
+        words={['Páginas da movimentação', 'Últimas', 'Anteriores']}
+      />
+    </Card>
+  )
+}
+
+const filters: Fields = {
+  kind: { label: 'Tipo', kind: choiceInput(namedOptions(KIND_NAMES), 'Todos'), columns: 4 },
+  catalog_item_id: { label: 'Número do item', kind: integerInput, columns: 4 },
+}
+
+const Search = z.object({
+  kind: z.enum(MOVEMENT_KINDS).optional(),
+  catalog_item_id: QueryId.optional(),
+  cursor: z.string().max(2_000).optional(),
+})
+
+const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, string>>, { limit }: ListRequest) =>
+  listFiltered(Search, asked, (search) => listShownMovements(readModel.reader, { ...search, limit }))
+
+const itemOf = ({ catalog_item_id }: ShownMovement): string => `catalog_item/${catalog_item_id}`
+
+/** Names of the items of movements. */
+const itemNames = ({ readModel }: PageContext, rows: readonly ShownMovement[]) =>
+  namesOfSubjects(
+    readModel,
+    rows.map((movement) => ({ subject: itemOf(movement) })),
+  )
+
+/** All movements of the company, newest first. */
+async function show(visit: PageContext): Promise<PanelPage> {
+  const list = await readListPage<ShownMovement>(visit, filters, pageOf)
+  const names = await itemNames(visit, list.rows)
+  const item: Column<ShownMovement> = {
+    head: 'Item',
+    cell: (movement) => <a href={link(subjectPath(itemOf(movement)))}>{names(itemOf(movement))}</a>,
+  }
+  const body = (
+    <List
+      visit={visit}
+      filters={filters}
+      list={list}
+      caption="Movimentação do estoque"
+      columns={[item, ...(await columnsFor(visit, list.rows))]}
+      empty="Nenhuma movimentação encontrada."
+      file={`${MOVEMENTS_PATH}.csv`}
+    />
+  )
+  return { title: 'Movimentação do estoque', body, parent: { label: 'Catálogo', to: '/catalogo' } }
+}
+
+type NamedMovement = ShownMovement & { readonly item: string }
+
+const file = listFile<NamedMovement>({
+  path: MOVEMENTS_PATH,
+  section: 'catalog',
+  asOf: true,
+  filters,
+  page: pageOf,
+  async complete(visit, rows) {
+    const names = await itemNames(visit, rows)
+    return rows.map((movement) => ({ ...movement, item: names(itemOf(movement)) }))
+  },
+  columns: (visit) => [
+    ['Número', ({ id }) => String(id)],
+    ['Quando', ({ occurred_at }) => formatDateTimeSeconds(occurred_at, visit.readModel.timezone)],
+    ['Item', ({ item }) => item],
+    ['Número do item', ({ catalog_item_id }) => String(catalog_item_id)],
+    ['Tipo', kindName],
+    ['Variação', ({ quantity }) => amountCell(quantity)],
+    ['Saldo', ({ balance }) => amountCell(balance)],
+    ...(seesCosts(visit) ? [['Custo', ({ unit_cost }: NamedMovement) => amountCell(unit_cost)] as const] : []),
+    ['Documento', ({ document }) => document],
+    ['Motivo', ({ reason }) => reason],
+  ],
+})
+
+export const movementPages: readonly PanelRoute[] = [
+  { path: MOVEMENTS_PATH, section: 'catalog', asOf: true, show },
+  file,
+]
+
+const [WIDTH, HEIGHT] = [600, 80]
+
+/** Chart of the stock after each movement, oldest first; the axis includes zero. */
+const StockLine = ({ movements }: { readonly movements: readonly ShownMovement[] }) => {
+  const kept = movements.flatMap(({ balance }) => balance ?? []).reverse()
+  if (kept.length < 2) return null
+  const levels = kept.map(toThousandths)
+  const [least, most] = [Math.min(0, ...levels), Math.max(0, ...levels)]
+  const heightOf = (level: number) => Math.round(((most - level) / Math.max(1, most - least)) * HEIGHT)
+  const step = WIDTH / (levels.length - 1)
+  const points = levels.map((level, at) => `${Math.round(at * step)},${heightOf(level)}`).join(' ')
+  const [first, last] = [formatQuantity(kept[0] ?? ''), formatQuantity(kept.at(-1) ?? '')]
+  return (
+    <svg
+      class="stock-line"
+      viewBox={`0 -4 ${WIDTH} ${HEIGHT + 8}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`Estoque nas ${kept.length} movimentações abaixo: de ${first} a ${last}`}
+    >
+      <line x1="0" x2={WIDTH} y1={heightOf(0)} y2={heightOf(0)} />
+      <polyline points={points} />
+    </svg>
+  )
+}

@@ -1,0 +1,315 @@
+import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
+import type { CompletedLogin, LoginFailure, PendingLogin } from '#access/login.ts'
+import type { SecondStep } from '#access/second-factors.ts'
+import { csrfTokenOf } from '#access/sessions.ts'
+import { Email } from '#domain/text.ts'
+import { routed } from '#http/edge.ts'
+import { type FormBody, formText } from './forms/panel-form.ts'
+import { formOf, link, PANEL } from './page-context.ts'
+import { sendPlainPage, sendRedirect } from './panel-answer.tsx'
+import { asset } from './panel-assets.ts'
+import { doneBefore, forgetDone } from './panel-cookies.ts'
+import { onlyBy } from './panel-guard.ts'
+import type { PanelServices } from './panel-route.ts'
+import {
+  clearSessionCookie,
+  loginOriginOf,
+  panelSessionOf,
+  requireCsrf,
+  setDeviceCookie,
+  setSessionCookie,
+} from './panel-session.ts'
+import { AGAIN, decodePreservedInput, inputOwnerOf, type PreservedInput } from './preserved-input.ts'
+import { Alert } from './ui/page-parts.tsx'
+import { FLASHES, type FlashCode, flashClassOf } from './words/message-words.ts'
+
+/** Where a login leads to; both steps of a login carry it in hidden fields. */
+interface LoginTarget {
+  /** Page to continue with, as in the address; empty without one. */
+  readonly next: string
+  /** A form that was submitted after the session had ended (preserved-input.ts); empty without one. */
+  readonly typed: string
+  /** Company to open; empty if the person chooses. */
+  readonly company: string
+}
+
+const NEXT = 'para'
+const TYPED = 'digitado'
+const COMPANY = 'empresa'
+
+const loginTargetOf = (form: FormBody): LoginTarget => ({
+  next: formText(form, NEXT),
+  typed: formText(form, TYPED),
+  company: formText(form, COMPANY),
+})
+
+const LoginTargetFields = ({ target: { next, typed, company } }: { readonly target: LoginTarget }) => (
+  <>
+    <input type="hidden" name={NEXT} value={next} />
+    {typed !== '' && <input type="hidden" name={TYPED} value={typed} />}
+    {company !== '' && <input type="hidden" name={COMPANY} value={company} />}
+  </>
+)
+
+/** Opens the session of a completed login and answers the request, unless it is refused. */
+export async function openSession(
+  context: PanelServices,
+  request: Request,
+  response: Response,
+  { memberships, device, target, done }: CompletedLogin & { readonly target: LoginTarget; readonly done?: FlashCode },
+): Promise<LoginFailure | null> {
+  const { login, sessions } = context.access
+  // Preserved input is returned only to its author, in the same company.
+  const kept = decodePreservedInput(target.typed)
+  const author = kept && memberships.find(({ holder }) => inputOwnerOf(holder) === kept.owner)
+  const asked = memberships.find(({ holder }) => String(holder.companyId) === target.company)
+  const first = author ?? asked ?? memberships[0]
+  if (!first) return { kind: 'wrong' }
+  const refused = await login.admit(first)
+  if (refused) return refused
+  const before = await panelSessionOf(context, request)
+  const { token, expiresAt } = await sessions.issue(first.holder, request.get('user-agent'))
+  // The browser loses the token of the previous session, so that session could not be ended later.
+  if (before) await sessions.revoke(before)
+  setSessionCookie(request, response, token, expiresAt)
+  setDeviceCookie(request, response, device)
+  // Users of several companies choose one first.
+  const to = memberships.length > 1 && !asked ? link('/empresas') : (ownPage(target.next) ?? link('/'))
+  if (kept && author) sendTyped(response, kept, csrfTokenOf(token))
+  else sendRedirect(response, to, done)
+  return null
+}
+
+/** The page to continue with, if it belongs to the panel: `para` comes from the address and may name another site. */
+const ownPage = (path: string): string | null =>
+  /^\/painel(?=[/?]|$)(?!\/(?:entrar|sair|ao-vivo|convite|esqueci|nova-senha)\b)[\w/?=&%.:+-]*$/.test(path)
+    ? path
+    : null
+
+/** Sends preserved input back to its form, which shows it without executing it. Scripts submit it at once. */
+function sendTyped(response: Response, { path, form }: PreservedInput, csrfToken: string): void {
+  const body = (
+    <form method="post" action={link(path)} class="form" data-sent>
+      <p>O que você preencheu está guardado nesta página.</p>
+      <input type="hidden" name="_csrf" value={csrfToken} />
+      <input type="hidden" name={AGAIN} value="1" />
+      {Object.entries(form).flatMap(([name, value]) =>
+        [value].flat().map((text, at) => <input key={`${name} ${at}`} type="hidden" name={name} value={text} />),
+      )}
+      <div class="actions">
+        <button type="submit" class="main">
+          Voltar ao formulário
+        </button>
+      </div>
+    </form>
+  )
+  sendPlainPage(response, { title: 'Você entrou', body })
+}
+
+const SECOND_STEP_PATH = '/entrar/verificar'
+
+const STEP = 'etapa'
+
+/** Asks for the second factor after the password. The form has the step's token; no cookie is set. */
+export async function beginSecondStep(
+  context: PanelServices,
+  response: Response,
+  { holder }: PendingLogin,
+  target: LoginTarget,
+): Promise<void> {
+  const { token, step } = await context.access.secondFactors.steps.begin('login', holder)
+  await sendSecondStep(context, response, { token, step, target })
+}
+
+/** The answer to the second step: it opens the session, once. */
+async function submitSecondStep(context: PanelServices, request: Request, response: Response): Promise<void> {
+  const { login, secondFactors } = context.access
+  const form = formOf(request)
+  const token = formText(form, STEP)
+  const target = loginTargetOf(form)
+  const step = await secondFactors.steps.find('login', token)
+  if (!step) return sendRedirect(response, link('/entrar', { para: target.next || undefined }), 'etapa-vencida')
+  const answer = { code: formText(form, 'code').slice(0, 40), passkey: formText(form, 'passkey') }
+  const outcome = await login.completeLogin(step, loginOriginOf(request), () => secondFactors.verify(step, answer))
+  const shown = { token, step, target }
+  if (outcome.kind === 'limited') {
+    response.setHeader('Retry-After', outcome.retryAfter)
+    const problem = `Muitas tentativas. Aguarde ${outcome.retryAfter} segundos e tente de novo.`
+    return sendSecondStep(context, response, { ...shown, problem, status: 429 })
+  }
+  if (outcome.kind === 'wrong') {
+    await secondFactors.steps.countFailure(step)
+    const problem =
+      answer.passkey === '' ? 'Código incorreto ou já usado.' : 'Não foi possível confirmar a chave de acesso.'
+    return sendSecondStep(context, response, { ...shown, problem, status: 401 })
+  }
+  // Of two right answers at a time one opens a session.
+  const isOpen = await secondFactors.steps.end(step)
+  const refused = isOpen ? await openSession(context, request, response, { ...outcome, target }) : { kind: 'wrong' }
+  if (refused) sendRedirect(response, link('/entrar'), 'etapa-vencida')
+}
+
+interface SecondStepPage {
+  readonly token: string
+  readonly step: SecondStep
+  readonly target: LoginTarget
+  readonly problem?: string
+  readonly status?: number
+}
+
+async function sendSecondStep(
+  { access: { secondFactors } }: PanelServices,
+  response: Response,
+  { token, step, target, problem, status = 200 }: SecondStepPage,
+): Promise<void> {
+  const passkeys = await secondFactors.loginOptions(step)
+  const body = (
+    <form method="post" action={link(SECOND_STEP_PATH)} class="form">
+      {problem && <Alert>{problem}</Alert>}
+      <p>Digite o código do aplicativo autenticador ou um código de recuperação.</p>
+      <input type="hidden" name={STEP} value={token} />
+      <LoginTargetFields target={target} />
+      <div class="field w12">
+        <label for="code">Código</label>
+        <input id="code" name="code" type="text" autocomplete="one-time-code" maxlength={40} autofocus />
+      </div>
+      <div class="actions">
+        <button type="submit" class="main">
+          Confirmar
+        </button>
+        <a href={link('/entrar')}>Voltar</a>
+      </div>
+      {passkeys && <PasskeyButton options={passkeys} />}
+    </form>
+  )
+  sendPlainPage(response, { title: 'Verificação em duas etapas', status, body })
+}
+
+interface PasskeyProps {
+  /** For `navigator.credentials`. */
+  readonly options: object
+}
+
+/** A button that asks the browser for a passkey and submits its answer. Its script shows it where there are passkeys. */
+const PasskeyButton = ({ options }: PasskeyProps) => (
+  <div class="actions" data-passkey="get" data-options={JSON.stringify(options)} hidden>
+    <input type="hidden" name="passkey" value="" />
+    <button type="button">Usar chave de acesso</button>
+    <PasskeyProblem />
+  </div>
+)
+
+/** In a form that registers a passkey: its submission asks the browser first. */
+export const PasskeyForm = ({ options }: PasskeyProps) => (
+  <div data-passkey="create" data-options={JSON.stringify(options)}>
+    <input type="hidden" name="passkey" value="" />
+    <PasskeyProblem />
+  </div>
+)
+
+const PasskeyProblem = () => (
+  <>
+    <p class="error" role="alert" hidden>
+      O navegador não confirmou a chave de acesso. Tente de novo.
+    </p>
+    <script src={asset('passkey.js')} defer />
+  </>
+)
+
+/** Login and logout. */
+export function loginRoutes(context: PanelServices, readForm: RequestHandler): Router {
+  const { login, sessions } = context.access
+  const router = express.Router({ caseSensitive: true })
+  const enter = router.route('/entrar').all(routed(`${PANEL}/entrar`))
+  enter.get((request, response) => {
+    const done = doneBefore(request, request.query.feito)
+    if (done) forgetDone(response)
+    sendLogin(response, {
+      email: '',
+      target: { next: String(request.query.para ?? ''), typed: '', company: '' },
+      flash: done,
+    })
+  })
+  enter.post(readForm, async (request, response) => {
+    const form = formOf(request)
+    const [address, password] = [formText(form, 'email'), formText(form, 'password')]
+    const target = loginTargetOf(form)
+    const email = Email.safeParse(address)
+    // An invalid e-mail address has no user.
+    const outcome = email.success ? await login.logIn({ email: email.data, password }, loginOriginOf(request)) : WRONG
+    if (outcome.kind === 'secondStep') return beginSecondStep(context, response, outcome, target)
+    const failure =
+      outcome.kind === 'loggedIn' ? await openSession(context, request, response, { ...outcome, target }) : outcome
+    if (failure) sendRefused(response, failure, { email: address, target })
+  })
+  enter.all(onlyBy('GET, HEAD, POST'))
+  router
+    .route(SECOND_STEP_PATH)
+    .all(routed(`${PANEL}${SECOND_STEP_PATH}`))
+    // Opened without the form: the login begins again.
+    .get((_request, response) => sendRedirect(response, link('/entrar')))
+    .post(readForm, (request, response) => submitSecondStep(context, request, response))
+    .all(onlyBy('GET, HEAD, POST'))
+  router
+    .route('/sair')
+    .all(routed(`${PANEL}/sair`))
+    .post(readForm, (request, response) => leave(request, response))
+    .all(onlyBy('POST'))
+
+  async function leave(request: Request, response: Response): Promise<void> {
+    const session = await panelSessionOf(context, request)
+    if (session) {
+      requireCsrf(session, formOf(request))
+      await sessions.revoke(session)
+    }
+    clearSessionCookie(request, response)
+    sendRedirect(response, link('/entrar'), 'saiu')
+  }
+  return router
+}
+
+const WRONG = { kind: 'wrong', message: 'E-mail ou senha incorretos.' } as const
+
+const tooMany = (seconds: number): string => `Muitas tentativas. Aguarde ${seconds} segundos e tente de novo.`
+
+function sendRefused(response: Response, failure: LoginFailure, page: Pick<LoginPage, 'email' | 'target'>): void {
+  if (failure.kind === 'limited') response.setHeader('Retry-After', failure.retryAfter)
+  const [status, problem] = failure.kind === 'wrong' ? [401, WRONG.message] : [429, tooMany(failure.retryAfter)]
+  sendLogin(response, { ...page, problem }, status as number)
+}
+
+interface LoginPage {
+  readonly email: string
+  readonly target: LoginTarget
+  readonly flash?: FlashCode | null
+  readonly problem?: string
+}
+
+export function sendLogin(response: Response, { email, target, flash, problem }: LoginPage, status = 200): void {
+  const body = (
+    <form method="post" action={link('/entrar')} class="form">
+      {flash && (
+        <p class={flashClassOf(flash)} role="status">
+          {FLASHES[flash]}
+        </p>
+      )}
+      {problem && <Alert>{problem}</Alert>}
+      <LoginTargetFields target={target} />
+      <p>
+        <label for="email">E-mail</label>
+        <input id="email" name="email" type="email" autocomplete="username" required value={email} />
+      </p>
+      <p>
+        <label for="password">Senha</label>
+        <input id="password" name="password" type="password" autocomplete="current-password" required maxlength={200} />
+      </p>
+      <div class="actions">
+        <button type="submit" class="main">
+          Entrar
+        </button>
+        <a href={link('/esqueci')}>Esqueci a senha</a>
+      </div>
+    </form>
+  )
+  sendPlainPage(response, { title: 'Entrar', status, body })
+}

@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import express, { type Router } from 'express'
+import { renderToString } from 'preact-render-to-string'
+import { BASE_STYLE, projectFile } from '#http/assets.ts'
+import { limited, limitUnauthenticatedBy, requireHttps, routed } from '#http/edge.ts'
+import { Problem } from '#http/problems.ts'
+import { isEntry, parseStatement, type RingEntry } from '#integrity/checkpoint-keys.ts'
+import { installationOf } from '#integrity/installation.ts'
+import { keyIdOf, rawOf } from '#integrity/note.ts'
+import { RECEIPT_PAGE } from '#integrity/sale-receipts.ts'
+import type { Services } from '#services.ts'
+
+/** A key that the page trusts. */
+export interface TrustedKey {
+  /** 32 bytes, base64. */
+  readonly key: string
+  /** Fingerprint of 16 hex digits. */
+  readonly id: string
+  /** Start of its use (UTC). */
+  readonly since: string
+  /** End of its use (UTC); null for the current key. */
+  readonly until: string | null
+  /** Whether each key since the first was signed by its predecessor. */
+  readonly isSigned: boolean
+}
+
+/** Keys by which the page verifies receipts. */
+export interface TrustedKeys {
+  /** Id of the installation. */
+  readonly installation: string
+  readonly keys: readonly TrustedKey[]
+}
+
+const fileOf = (name: string): string => readFileSync(projectFile(`src/public-pages/receipt/static/${name}`), 'utf8')
+
+/** One module, because a saved page cannot import. */
+const SCRIPT = `${fileOf('verify.js')}${fileOf('page.js').replace(/^import .*$/m, '')}`
+const STYLE = `${readFileSync(BASE_STYLE.file, 'utf8')}${fileOf('page.css')}`
+
+const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+
+const POLICY = [
+  "default-src 'none'",
+  `script-src ${hashOf(SCRIPT)}`,
+  `style-src ${hashOf(STYLE)}`,
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+]
+
+/** Content-Security-Policy, also embedded in the page, so that it applies to a saved file (PROOF-48). */
+export const PAGE_POLICY = [...POLICY, "frame-ancestors 'none'"].join('; ')
+
+/** The page as one document that works from a file and makes no requests (PROOF-48). */
+export const documentOf = (trusted: TrustedKeys): string =>
+  `<!doctype html>${renderToString(<ReceiptPage trusted={trusted} />)}`
+
+const ReceiptPage = ({ trusted }: { readonly trusted: TrustedKeys }) => (
+  <html lang="pt-BR">
+    <head>
+      <meta charset="utf-8" />
+      <meta http-equiv="Content-Security-Policy" content={POLICY.join('; ')} />
+      <meta name="referrer" content="no-referrer" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <title>Conferir recibo</title>
+      <link rel="icon" href="data:," />
+      <style dangerouslySetInnerHTML={{ __html: STYLE }} />
+    </head>
+    <body>
+      <main>
+        <h1>Conferir recibo</h1>
+        <p>
+          Esta página confere se a venda está no registro de auditoria da loja como diz o recibo. Tudo acontece neste
+          aparelho e o recibo não é enviado.
+        </p>
+        <section id="resultado" class="card" tabIndex={-1} aria-live="polite" hidden />
+        <section class="card" aria-labelledby="abrir">
+          <h2 id="abrir">Abrir um recibo</h2>
+          <p>Escaneie o código impresso, escolha o arquivo ou cole o conteúdo do arquivo ou do código.</p>
+          <label for="arquivo">Arquivo do recibo</label>
+          <input id="arquivo" type="file" accept=".json,application/json" />
+          <form id="colado">
+            <label for="texto">Conteúdo</label>
+            <textarea id="texto" rows={4} spellcheck={false} autocomplete="off" />
+            <button type="submit">Conferir</button>
+          </form>
+        </section>
+        <Keys trusted={trusted} />
+        <script id="chaves" type="application/json" dangerouslySetInnerHTML={{ __html: jsonOf(trusted) }} />
+        <script type="module" dangerouslySetInnerHTML={{ __html: SCRIPT }} />
+        <noscript>Esta página precisa de scripts para conferir recibos.</noscript>
+      </main>
+    </body>
+  </html>
+)
+
+const Keys = ({ trusted: { installation, keys } }: { readonly trusted: TrustedKeys }) => (
+  <section class="card" aria-labelledby="confianca">
+    <h2 id="confianca">Como verificamos</h2>
+    <p>
+      Na instalação {installation}, que{' '}
+      {keys.length === 0 ? 'ainda não assinou nada.' : `assinou com: ${keys.map(({ id }) => id).join(', ')}.`} Compare
+      com o que a loja, um auditor ou uma cópia antiga desta página diz.
+    </p>
+    <p id="salvar">
+      <a href="/conferir" download="conferir.html">
+        Salvar esta página
+      </a>{' '}
+      para conferir recibos sem internet, com as chaves de hoje.
+    </p>
+  </section>
+)
+
+/** Escapes `<`, so that the JSON cannot end its script element. */
+const jsonOf = (value: object): string => JSON.stringify(value).replaceAll('<', '\\u003c')
+
+/** Serves `/conferir`, the public page that verifies receipts (PROOF-48, PROOF-49). */
+export function serveVerificationPage(services: Pick<Services, 'reads' | 'proofs' | 'limits'>): Router {
+  const { reads, proofs, limits } = services
+  const router = express.Router({ caseSensitive: true, strict: true })
+  const one = router.route('/').all(routed(RECEIPT_PAGE), requireHttps(limitUnauthenticatedBy(limits.checkouts)))
+  one.get(async (request, response) => {
+    const counted = await limits.checkouts.consume(request.ip ?? '')
+    if (counted.limited) throw limited(counted)
+    const [{ family }, entries] = await Promise.all([installationOf(reads.pool), proofs.proof.keys()])
+    response.setHeader('Content-Security-Policy', PAGE_POLICY)
+    response.setHeader('Referrer-Policy', 'no-referrer')
+    // Keys rotate: the page must embed the present ring.
+    response.setHeader('Cache-Control', 'no-cache')
+    response.type('html').send(documentOf(trustedOf(family, entries)))
+  })
+  one.all(() => {
+    throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
+  })
+  return router
+}
+
+/**
+ * Trusted keys of the ring. A key that was not signed by its predecessor is marked, for example one inserted by the
+ * database's owner.
+ */
+export function trustedOf(installation: string, entries: readonly RingEntry[]): TrustedKeys {
+  const broken = entries.findIndex((_, at) => !isEntry(installation, entries, at))
+  const sound = broken < 0 ? entries : entries.slice(0, broken)
+  const unsigned = sound.findIndex(({ note }) => parseStatement(note)?.succession === 'unsigned')
+  const keys = sound.map(({ public_key, since }, at) => ({
+    key: rawOf(public_key).toString('base64'),
+    id: keyIdOf(public_key),
+    since,
+    until: sound[at + 1]?.since ?? null,
+    isSigned: unsigned < 0 || at < unsigned,
+  }))
+  return { installation, keys }
+}

@@ -1,0 +1,257 @@
+import type { SyncSession } from '#access/till-access.ts'
+import { CashMovementInput, closeCashSession, recordCashMovement } from '#commands/cash-commands.ts'
+import { OfflineReturnInput, recordOfflineReturn } from '#commands/record-offline-return.ts'
+import type { ReturnRefusal } from '#commands/reverse-return.ts'
+import { type Refusal, refuseInvalid } from '#domain/refusals.ts'
+import { sendBytes } from '#http/answers.ts'
+import { parseInput } from '#http/problems.ts'
+import { type Invocation, invoke } from '#ledger/command.ts'
+import { parseSubject } from '#ledger/projection.ts'
+import { createTimeSlicer } from '#lib/fair-sharing.ts'
+import type { CashMovementRow } from '#projections/cash-sessions.ts'
+import type { OfflineReturnWarning } from '#projections/returns.ts'
+import { composeListAnswer, sentId } from './till-answers.ts'
+import { SYNC_OPERATIONS } from './till-operations.ts'
+import { type SyncRoute, UploadedMovements, UploadedReturns } from './till-requests.ts'
+import { tillSessionOf } from './till-router.ts'
+import {
+  type ElementResult,
+  FAULT_MESSAGE,
+  fieldsOf,
+  isNotRecorded,
+  type NotRecorded,
+  offlineIdOf,
+  runUpload,
+  type UploadServices,
+} from './uploads.ts'
+
+/**
+ * Uploads what tills did with their drawers (CASH-1). Each movement is recorded or refused on its own; a repeated upload
+ * records nothing twice.
+ */
+export const cashRoute = ({ writer, log }: UploadServices): SyncRoute => ({
+  ...SYNC_OPERATIONS.cash,
+  async handle(request, response) {
+    const session = tillSessionOf(response)
+    const { movements } = parseInput(UploadedMovements, request.body)
+    const done = await runUpload({ writer, log, session, response }, movements, readMovement(session))
+    const results = done.map((result, position) => movementResult(movements[position], result))
+    const slices = createTimeSlicer(session.companyId)
+    sendBytes(response, 200, await composeListAnswer(results, movementsMessage(results), slices))
+  },
+})
+
+/** The command of a movement, or the refusal of an invalid one. */
+const readMovement =
+  ({ userId }: Pick<SyncSession, 'userId'>) =>
+  (movement: unknown): Invocation | Refusal => {
+    const { data, error } = CashMovementInput.safeParse(movement)
+    if (error) return refuseInvalid(error)
+    return invoke(data.kind === 'closed' ? closeCashSession : recordCashMovement, { ...data, userId })
+  }
+
+interface MovementResult {
+  readonly offline_id: string | null
+  readonly session_id: string | null
+  readonly status: 'created' | 'duplicate' | 'refused' | 'resolved' | 'error'
+  readonly warnings?: readonly object[]
+  readonly code?: string
+  readonly message?: string
+  readonly errors?: Readonly<Record<string, readonly string[]>>
+}
+
+interface MovementRemarks {
+  readonly warnings: CashMovementRow['warnings']
+  /** Kept for a person. */
+  readonly isRefused?: true
+  /** By a person, without recording it. */
+  readonly resolution?: { readonly note: string }
+}
+
+function movementResult(movement: unknown, result: ElementResult): MovementResult {
+  const sent = movement as { offline_id?: unknown; session_id?: unknown } | null
+  const ids = { offline_id: sentId(sent?.offline_id), session_id: sentId(sent?.session_id) }
+  if (isNotRecorded(result)) return { ...ids, status: 'error', code: result.refused, ...refusalText(result) }
+  const { warnings, isRefused, resolution } = result.remarks as MovementRemarks
+  if (isRefused)
+    return {
+      ...{ ...ids, status: 'refused', code: 'session_of_other' },
+      message: 'A sessão é a gaveta de outro usuário: uma pessoa resolve o movimento no painel.',
+    }
+  if (resolution)
+    return {
+      ...ids,
+      status: 'resolved',
+      message: `Uma pessoa resolveu este movimento sem registrá-lo. ${resolution.note}`,
+    }
+  const status = result.outcome === 'created' ? 'created' : 'duplicate'
+  return { ...ids, status, ...(warnings.length > 0 && { warnings: warnings.map(movementWarning) }) }
+}
+
+const WARNINGS: Readonly<Record<CashMovementRow['warnings'][number], string>> = {
+  session_closed: 'A sessão já estava fechada: o movimento foi registrado e muda o valor esperado.',
+  at_in_future: 'A data do movimento está no futuro: confira o relógio do caixa.',
+  at_old: 'A data do movimento é antiga: confira o relógio do caixa.',
+}
+
+const movementWarning = (code: CashMovementRow['warnings'][number]) => ({ code, message: WARNINGS[code] })
+
+/** Message of a refused movement, and its invalid fields. */
+function refusalText(refusal: NotRecorded): Pick<MovementResult, 'message' | 'errors'> {
+  const { refused } = refusal
+  if (refused === 'internal_error') return { message: FAULT_MESSAGE, errors: {} }
+  if (refused === 'session_open')
+    return { message: 'Esta sessão de caixa já foi aberta.', errors: { session_id: ['já foi aberta'] } }
+  if (refused === 'session_closed')
+    return { message: 'Esta sessão de caixa já foi fechada.', errors: { session_id: ['já foi fechada'] } }
+  if (refused === 'permission_required')
+    return { message: 'Seu perfil não recebe contas.', errors: { receivable_id: ['seu perfil não recebe contas'] } }
+  if (refused === 'duplicate_resource') {
+    const errors = { offline_id: ['já usado por um movimento diferente'] }
+    return { message: 'Outro movimento já foi enviado com este offline_id.', errors }
+  }
+  return { message: 'O movimento tem dados inválidos e não foi registrado.', errors: fieldsOf(refusal) }
+}
+
+/** One sentence with the counts of an upload. */
+function movementsMessage(results: readonly MovementResult[]): string {
+  const count = (status: MovementResult['status']) => results.filter((each) => each.status === status).length
+  const [created, duplicate, error] = [count('created'), count('duplicate'), count('error')]
+  const [refused, resolved] = [count('refused'), count('resolved')]
+  const total = results.length
+  const parts = [`${created} registrado${created === 1 ? '' : 's'}`]
+  if (duplicate > 0) parts.push(`${duplicate} já enviado${duplicate === 1 ? '' : 's'} antes`)
+  if (refused > 0) parts.push(`${refused} recusado${refused === 1 ? '' : 's'}`)
+  if (resolved > 0) parts.push(`${resolved} resolvido${resolved === 1 ? '' : 's'} no painel`)
+  parts.push(`${error} com erro`)
+  const processed = `${total} ${total === 1 ? 'movimento processado' : 'movimentos processados'}`
+  return `${processed}: ${parts.join(', ')}.`
+}
+
+/** Result of an uploaded return. */
+interface ReturnResult {
+  /** As sent, a number as its text; null if it was neither. */
+  readonly offline_id: string | null
+  readonly status: 'created' | 'duplicate' | 'refused' | 'resolved' | 'error'
+  readonly return_id: number | null
+  readonly [field: string]: unknown
+}
+
+/** Uploads returns of tills (UP-100): each is recorded or refused on its own, and the answer is always 200. */
+export const returnsRoute = ({ writer, log }: UploadServices): SyncRoute => ({
+  ...SYNC_OPERATIONS.returns,
+  async handle(request, response) {
+    const session = tillSessionOf(response)
+    const { returns } = parseInput(UploadedReturns, request.body)
+    const done = await runUpload({ writer, log, session, response }, returns, readReturn(session))
+    const results = done.map((result, position) => returnResult(returns[position], result))
+    const slices = createTimeSlicer(session.companyId)
+    sendBytes(response, 200, await composeListAnswer(results, returnsMessage(results), slices))
+  },
+})
+
+/** The command of a return, or the refusal of an invalid one. */
+const readReturn =
+  ({ userId }: Pick<SyncSession, 'userId'>) =>
+  (sent: unknown): Invocation | Refusal => {
+    const { data, error } = OfflineReturnInput.safeParse(sent)
+    return error ? refuseInvalid(error) : invoke(recordOfflineReturn, { ...data, userId })
+  }
+
+interface Remarks {
+  readonly warnings: readonly OfflineReturnWarning[]
+  readonly isAwaited?: true
+  readonly refusal?: ReturnRefusal
+  /** By a person, without recording it. */
+  readonly resolution?: { readonly note: string | null }
+}
+
+function returnResult(sent: unknown, result: ElementResult): ReturnResult {
+  const offline_id = offlineIdOf(sent)
+  if (isNotRecorded(result))
+    return { offline_id, status: 'error', return_id: null, code: result.refused, ...textOf(result) }
+  const { warnings, isAwaited, refusal, resolution } = result.remarks as Remarks
+  if (refusal !== undefined)
+    return { offline_id, status: 'refused', return_id: null, code: refusal, message: REFUSALS[refusal] }
+  if (resolution) {
+    const message = 'Uma pessoa resolveu esta devolução sem registrá-la.'
+    return {
+      offline_id,
+      status: 'resolved',
+      return_id: null,
+      message: [message, resolution.note ?? ''].join(' ').trim(),
+    }
+  }
+  return {
+    offline_id,
+    status: result.outcome === 'created' ? 'created' : 'duplicate',
+    return_id: parseSubject(result.subject).id,
+    ...(isAwaited && { awaits_sale: true }),
+    ...(warnings.length > 0 && { warnings: warnings.map(returnWarning) }),
+  }
+}
+
+/** Messages of returns that a person decides about. They give no amounts of sales. */
+const REFUSALS: Readonly<Record<ReturnRefusal, string>> = {
+  sale_unknown: 'A venda não existe ou não é deste usuário: uma pessoa resolve a devolução no painel.',
+  too_many_waiting: 'Há devoluções demais sem as suas vendas: uma pessoa resolve esta no painel.',
+  expired: 'A venda não chegou a tempo: uma pessoa resolve a devolução no painel.',
+  sale_cancelled: 'A venda está cancelada: uma pessoa resolve a devolução no painel.',
+  already_returned: 'Voltou mais do que restava da venda: uma pessoa resolve a devolução no painel.',
+  payment_mismatch: 'Foi devolvido mais dinheiro do que é devido: uma pessoa resolve a devolução no painel.',
+  permission_required: 'A devolução passa do limite do seu perfil: uma pessoa a resolve no painel.',
+}
+
+/** Message of a refused return, and its invalid fields. */
+function textOf(refusal: NotRecorded): { message: string; errors: Record<string, string[]> } {
+  const { refused, details } = refusal
+  if (refused === 'internal_error') return { message: FAULT_MESSAGE, errors: {} }
+  if (refused === 'duplicate_resource') {
+    const errors = { offline_id: [`já usado pela devolução ${details?.conflicting_id}, que é diferente`] }
+    return { message: 'Outra devolução já foi enviada com este offline_id.', errors }
+  }
+  if (refused === 'managed_by_order') {
+    const errors = { sale_id: [`é do pedido ${details?.order_id}: estorne o pedido`] }
+    return { message: 'A venda é de um pedido da loja online: estorne o pedido.', errors }
+  }
+  return { message: 'A devolução tem dados inválidos e não foi registrada.', errors: fieldsOf(refusal) }
+}
+
+const MESSAGES: Readonly<Record<OfflineReturnWarning['code'], (found: string, expected: string) => string>> = {
+  refund_differs: (found, expected) => `Foi devolvido ${found}, menos que o devido${expected && `, ${expected}`}.`,
+  receivable_open: (found, expected) =>
+    `Da venda a prazo baixaram ${found}${expected ? `, e deveriam baixar ${expected}` : ': menos que o devido'}.`,
+  session_of_other: (found) => `A sessão ${found} é a gaveta de outro usuário.`,
+  at_old: (found) => `A data da devolução, ${found}, é antiga: confira o relógio do caixa.`,
+  credit_without_customer: (found) =>
+    found === ''
+      ? 'Há crédito de troca sem cliente: o crédito não foi registrado.'
+      : `O cliente ${found} não existe mais: o crédito de troca não foi registrado.`,
+  returned_at_in_future: (found) => `A data da devolução, ${found}, está no futuro: confira o relógio do caixa.`,
+}
+
+function returnWarning({ code, line, found, expected }: OfflineReturnWarning): object {
+  return {
+    code,
+    message: MESSAGES[code](found ?? '', expected ?? ''),
+    ...(line !== null && { line }),
+    ...(found !== null && { found }),
+    ...(expected !== null && { expected }),
+  }
+}
+
+const countOf = (results: readonly ReturnResult[], status: ReturnResult['status']): number =>
+  results.filter((result) => result.status === status).length
+
+function returnsMessage(results: readonly ReturnResult[]): string {
+  const [created, duplicate, error] = (['created', 'duplicate', 'error'] as const).map((of) => countOf(results, of))
+  const refused = countOf(results, 'refused')
+  const resolved = countOf(results, 'resolved')
+  const one = results.length === 1
+  const parts = [`${created} registrada${created === 1 ? '' : 's'}`]
+  if (duplicate) parts.push(`${duplicate} já enviada${duplicate === 1 ? '' : 's'} antes`)
+  if (refused) parts.push(`${refused} recusada${refused === 1 ? '' : 's'}`)
+  if (resolved) parts.push(`${resolved} resolvida${resolved === 1 ? '' : 's'} no painel`)
+  parts.push(`${error} com erro`)
+  return `${results.length} ${one ? 'devolução processada' : 'devoluções processadas'}: ${parts.join(', ')}.`
+}

@@ -1,0 +1,144 @@
+import express, { type RequestHandler, type Response, type Router } from 'express'
+import type { ApiAuthenticator } from '#access/api-authenticator.ts'
+import type { Outgoing, StreamWrite } from '#http/answers.ts'
+import {
+  type BodyBudget,
+  type ChargeBytes,
+  chargeOrRefuse,
+  chargeRead,
+  companyBodyBudget,
+  declaredBytes,
+  jsonBodyUpTo,
+  limitLargeRequests,
+  unauthenticatedBodyBudget,
+} from '#http/bodies.ts'
+import { limitUnauthenticatedBy, problemHandler, requireHttps, routed } from '#http/edge.ts'
+import { Problem, parseInput } from '#http/problems.ts'
+import { createTimeSlicer } from '#lib/fair-sharing.ts'
+import type { EncodedText } from '#lib/memory.ts'
+import type { PoolOf } from '#postgres/pool.ts'
+import { checkProducts, listProductsForTill } from '#queries/products-for-till.ts'
+import type { Services } from '#services.ts'
+import { answerSyncProblem, parseEach } from './till-answers.ts'
+import { SYNC_OPERATIONS } from './till-operations.ts'
+import { cashRoute, returnsRoute } from './till-records.ts'
+import { KnownProduct, ProductCheck, ProductQuery, type SyncRoute } from './till-requests.ts'
+import { authRoutes, configRoute, requireToken, requireTokenStill, statusRoute, tillSessionOf } from './till-router.ts'
+import { uploadRoute } from './uploads.ts'
+
+/** Products for tills, all or changed ones, and changes that a till does not know yet (SYNC-10, SYNC-12, SYNC-15). */
+function productRoutes(poolOf: PoolOf, outgoing: Outgoing): SyncRoute[] {
+  return [
+    {
+      ...SYNC_OPERATIONS.products,
+      async handle(request, response) {
+        const { companyId } = tillSessionOf(response)
+        const { last_sync } = parseInput(ProductQuery, request.query)
+        await outgoing.send(response, companyId, async (write) => {
+          write('{"success":true,"data":[')
+          const read = await listProductsForTill(poolOf(companyId), companyId, last_sync, separated(write))
+          if (!read) return
+          write(`],"sync_timestamp":"${read.syncTimestamp}","total":${read.total}`)
+          write(read.deleted === null ? '}' : `,"deleted":[${read.deleted}]}`)
+        })
+      },
+    },
+    {
+      ...SYNC_OPERATIONS.conflicts,
+      async handle(request, response) {
+        const { companyId } = tillSessionOf(response)
+        const { products } = parseInput(ProductCheck, request.body)
+        const known = await parseEach(KnownProduct, 'products', products, createTimeSlicer(companyId))
+        await outgoing.send(response, companyId, async (write) => {
+          let found = false
+          const conflicts = separated(write)
+          write('{"success":true,"conflicts":[')
+          const checkedAt = await checkProducts(poolOf(companyId), companyId, known, (records) => {
+            found = true
+            return conflicts(records)
+          })
+          if (checkedAt) write(`],"has_conflicts":${found},"checked_at":"${checkedAt}"}`)
+        })
+      },
+    },
+  ]
+}
+
+/** Puts commas between the pieces of a list. */
+function separated(write: StreamWrite): (records: EncodedText) => boolean {
+  let comma = ''
+  return (records) => {
+    const goesOn = write(comma, records)
+    comma = ','
+    return goesOn
+  }
+}
+
+/**
+ * The sync interface of tills: all of /api except API v1, so unknown paths get its error shape too. It serves every
+ * company, with or without the API add-on.
+ */
+/** What the sync interface is given. */
+type SyncServices = Pick<Services, 'reads' | 'writer' | 'access' | 'environment' | 'limits' | 'traffic' | 'log'>
+
+export function syncRouter(services: SyncServices): Router {
+  const { access, limits, traffic } = services
+  const router = express.Router({ caseSensitive: true, strict: true })
+  const limitAnonymous = limitUnauthenticatedBy(limits.addresses)
+  // An unknown route answers without authentication, so the request counts as unauthenticated.
+  const refuse =
+    (problem: Problem): RequestHandler =>
+    async (request, response) => {
+      await limitAnonymous(request, response)
+      throw problem
+    }
+  const authenticated = requireToken({ ...access, addresses: limits.addresses })
+  router.use(forbidCaching, requireHttps(limitAnonymous))
+  const limitLarge = limitLargeRequests(traffic.largeCalls)
+  const [companyBudget, loginBudget] = [
+    companyBodyBudget(traffic.bodies),
+    unauthenticatedBodyBudget(traffic.unauthenticatedBodies.tillLogins),
+  ]
+  const bodyReaders = (isOpen: true | undefined, limit: number): RequestHandler[] =>
+    isOpen ? jsonBodyUpTo(limit, loginBudget) : countBodyBytes(limit, companyBudget, access.authenticator)
+  for (const route of routesOf(services)) {
+    const readBody = route.bodyBytes ? bodyReaders(route.isOpen, route.bodyBytes) : []
+    const recheckToken = route.bodyBytes ? [requireTokenStill(access.tokens)] : []
+    const middleware = route.isOpen ? readBody : [authenticated, limitLarge, ...readBody, ...recheckToken]
+    const handlers = router.route(route.path).all(routed(`/api${route.path}`))
+    handlers[route.method](...middleware, (request, response) => route.handle(request, response))
+    const Allow = route.method === 'get' ? 'GET, HEAD' : 'POST'
+    handlers.all(refuse(new Problem('method_not_allowed', undefined, { Allow })))
+  }
+  router.use(refuse(new Problem('not_found')))
+  router.use(problemHandler(services.log, answerSyncProblem))
+  return router
+}
+
+/** Counts a body against its company before it is read, or afterwards if its size is unknown before. */
+function countBodyBytes(limit: number, room: BodyBudget, authenticator: ApiAuthenticator): RequestHandler[] {
+  const charge: ChargeBytes = (companyId, bytes) => authenticator.charge(companyId, bytes)
+  const companyOf = (response: Response) => tillSessionOf(response).companyId
+  const chargeDeclared: RequestHandler = async (request, response, next) => {
+    const bytes = declaredBytes(request, limit)
+    if (bytes !== null) await chargeOrRefuse(charge, response, companyOf(response), bytes)
+    next()
+  }
+  return [chargeDeclared, ...jsonBodyUpTo(limit, room, chargeRead(charge, companyOf, limit))]
+}
+
+const routesOf = ({ access, reads: { poolOf }, environment, traffic, writer, log }: SyncServices): SyncRoute[] => [
+  ...authRoutes(access),
+  statusRoute,
+  configRoute(poolOf, environment.publicUrl),
+  ...productRoutes(poolOf, traffic.outgoing),
+  uploadRoute({ poolOf, writer, log }),
+  returnsRoute({ writer, log }),
+  cashRoute({ writer, log }),
+]
+
+/** Answers contain tokens and personal data. */
+const forbidCaching: RequestHandler = (_request, response, next) => {
+  response.setHeader('Cache-Control', 'no-store')
+  next()
+}

@@ -1,0 +1,307 @@
+import type { Response } from 'express'
+import type { SyncSession } from '#access/till-access.ts'
+import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
+import { recordOfflineSale } from '#commands/record-offline-sale.ts'
+import { type Refusal, type RefusalCode, refuseInvalid } from '#domain/refusals.ts'
+import { sendBytes } from '#http/answers.ts'
+import { Problem, parseInput } from '#http/problems.ts'
+import { type Invocation, invoke, isRefusal, type OutcomeKind } from '#ledger/command.ts'
+import { parseSubject } from '#ledger/projection.ts'
+import type { CommandResult } from '#ledger/write/idempotency.ts'
+import { runList } from '#ledger/write/run.ts'
+import { isFaultOfRequest } from '#ledger/write/writer.ts'
+import { Unavailable } from '#lib/errors.ts'
+import { createTimeSlicer } from '#lib/fair-sharing.ts'
+import type { PoolOf } from '#postgres/pool.ts'
+import type { OfflineSaleWarning } from '#projections/fiscal-documents.ts'
+import { noteRefusals, type RecordedSale, type RefusedUpload, type SaleResult } from '#refused-sales/refused-sales.ts'
+import type { Services } from '#services.ts'
+import { composeListAnswer, sentId, uploaderOf } from './till-answers.ts'
+import { SYNC_OPERATIONS } from './till-operations.ts'
+import { type SyncRoute, UploadedSales } from './till-requests.ts'
+import { tillSessionOf } from './till-router.ts'
+
+/** An element that is not recorded: a refusal, or an unexpected fault of the service. */
+export interface NotRecorded {
+  readonly refused: RefusalCode | 'internal_error'
+  readonly details?: Refusal['details']
+}
+
+export type ElementResult = Exclude<CommandResult, Refusal> | NotRecorded
+
+export const isNotRecorded = (result: ElementResult): result is NotRecorded => 'refused' in result
+
+/** Lines in one unit of work. More are no faster and delay other requests. */
+const PORTION_LINES = 1_000
+
+/** Lines that weigh as one command in a group commit (queue.ts). */
+const LINES_OF_A_COMMAND = 32
+
+export type UploadServices = Pick<Services, 'writer' | 'log'>
+
+/** An uploading till, and what runs its commands. */
+export interface Uploading extends UploadServices {
+  readonly session: SyncSession
+  readonly response: Response
+}
+
+/**
+ * Reads and runs each element of an upload on its own; results in their order. An unexpected fault of one is its result,
+ * and the others are recorded (UP-760).
+ */
+export async function runUpload(
+  uploading: Uploading,
+  sent: readonly unknown[],
+  read: (element: unknown) => Invocation | Refusal,
+): Promise<ElementResult[]> {
+  const elements = await readEach(uploading, sent, read)
+  const invocations = elements.flatMap((each) => ('command' in each ? [each] : []))
+  const done: ElementResult[] = []
+  for (const portion of portionsOf(invocations)) done.push(...(await runPortion(uploading, portion)))
+  let next = 0
+  return elements.map((each) => ('command' in each ? (done[next++] as ElementResult) : each))
+}
+
+async function readEach(
+  uploading: Uploading,
+  sent: readonly unknown[],
+  read: (element: unknown) => Invocation | Refusal,
+): Promise<(Invocation | NotRecorded)[]> {
+  const slices = createTimeSlicer(uploading.session.companyId)
+  const elements: (Invocation | NotRecorded)[] = []
+  for (const [position, element] of sent.entries()) {
+    if (position > 0) await slices()
+    try {
+      elements.push(read(element))
+    } catch (error) {
+      elements.push(fault(uploading, error))
+    }
+  }
+  return elements
+}
+
+function fault({ log, response }: Uploading, error: unknown): NotRecorded {
+  log('till sync: element of an upload failed', error, response.locals.requestId)
+  return { refused: 'internal_error' }
+}
+
+const linesOf = ({ input }: Invocation): number => (input as { items?: readonly unknown[] }).items?.length ?? 1
+
+/** Most uploads are one portion and one commit. A command that looks rows up is a request by itself. */
+function* portionsOf(invocations: readonly Invocation[]): Iterable<Invocation[]> {
+  let portion: Invocation[] = []
+  let lines = 0
+  for (const invocation of invocations) {
+    const isAlone = invocation.command.lookup !== undefined
+    if (portion.length > 0 && (isAlone || lines >= PORTION_LINES)) {
+      yield portion
+      portion = []
+      lines = 0
+    }
+    if (isAlone) {
+      yield [invocation]
+      continue
+    }
+    portion.push(invocation)
+    lines += linesOf(invocation)
+  }
+  if (portion.length > 0) yield portion
+}
+
+/** Runs a portion; one with a fault is halved until the element that causes it is alone. */
+async function runPortion(uploading: Uploading, portion: readonly Invocation[]): Promise<readonly ElementResult[]> {
+  const { writer, session, response } = uploading
+  // The till has disconnected and will send the rest again.
+  if (response.closed) throw new Unavailable('upload: the till has disconnected; it will send the rest again')
+  const lines = portion.reduce((sum, each) => sum + linesOf(each), 0)
+  try {
+    const weight = Math.ceil(lines / LINES_OF_A_COMMAND)
+    const results = await runList(writer, uploaderOf(session, response), portion, { weight })
+    if (isRefusal(results)) throw new Problem(results.refused, results.details)
+    return results
+  } catch (error) {
+    if (error instanceof Problem || !isFaultOfRequest(error)) throw error
+    if (portion.length === 1) return [fault(uploading, error)]
+    const middle = Math.ceil(portion.length / 2)
+    const first = await runPortion(uploading, portion.slice(0, middle))
+    return [...first, ...(await runPortion(uploading, portion.slice(middle)))]
+  }
+}
+
+/** Message of an element that met a fault of the service, which may be sent again later. */
+export const FAULT_MESSAGE = 'Erro interno ao registrar. Envie de novo mais tarde.'
+
+/** Invalid fields of a refused element. */
+export const fieldsOf = ({ details }: NotRecorded): Record<string, string[]> =>
+  (details?.fields as Record<string, string[]> | undefined) ?? {}
+
+/**
+ * Uploads offline sales (UP-1). Each is recorded or refused on its own; the answer is always 200. A repeated upload
+ * records nothing twice, so a till that got no answer simply retries.
+ */
+export const uploadRoute = ({ poolOf, writer, log }: UploadServices & { readonly poolOf: PoolOf }): SyncRoute => ({
+  ...SYNC_OPERATIONS.sales,
+  async handle(request, response) {
+    const session = tillSessionOf(response)
+    const { sales } = parseInput(UploadedSales, request.body)
+    const done = await runUpload({ writer, log, session, response }, sales, readSale(session))
+    const entries = done.map((result, position) => {
+      const sale = sales[position]
+      return { sale, result: isNotRecorded(result) ? refusedResult(sale, result) : recordedResult(sale, result) }
+    })
+    const noted = await noteRefusals(poolOf(session.companyId), session, entries)
+    const message = uploadMessage(countResults(noted))
+    sendBytes(response, 200, await composeListAnswer(noted, message, createTimeSlicer(session.companyId)))
+  },
+})
+
+/** The command of a sale, or the refusal of an invalid one. */
+const readSale =
+  ({ userId }: Pick<SyncSession, 'userId'>) =>
+  (sale: unknown): Invocation | Refusal => {
+    const { data, error } = OfflineSaleInput.safeParse(sale)
+    return error ? refuseInvalid(error) : invoke(recordOfflineSale, { ...data, sellerId: userId })
+  }
+
+type Counts = Record<SaleResult['status'], number>
+
+function countResults(results: readonly SaleResult[]): Counts {
+  const counts: Counts = { created: 0, cancelled: 0, duplicate: 0, resolved: 0, error: 0 }
+  for (const { status } of results) counts[status] += 1
+  return counts
+}
+
+/** An upload that changes a recorded sale cancels it (UP-16). */
+const RECORDED: Partial<Record<OutcomeKind, RecordedSale['status']>> = { created: 'created', updated: 'cancelled' }
+
+function recordedResult(
+  sale: unknown,
+  { outcome, subject, remarks }: Exclude<ElementResult, NotRecorded>,
+): RecordedSale {
+  const { warnings } = remarks as { warnings: readonly OfflineSaleWarning[] }
+  return {
+    offline_id: offlineIdOf(sale),
+    status: RECORDED[outcome] ?? 'duplicate',
+    sale_id: parseSubject(subject).id,
+    ...(warnings.length > 0 ? { warnings: warnings.map(shownWarning) } : {}),
+  }
+}
+
+const refusedResult = (sale: unknown, refusal: NotRecorded): RefusedUpload => ({
+  offline_id: offlineIdOf(sale),
+  status: 'error',
+  sale_id: null,
+  code: refusal.refused,
+  ...refusalText(refusal),
+})
+
+export const offlineIdOf = (sent: unknown): string | null =>
+  sentId((sent as { offline_id?: unknown } | null)?.offline_id)
+
+const salesText = (count: number): string => `${count} ${count === 1 ? 'venda' : 'vendas'}`
+
+/** One sentence with the counts of an upload (UP-1). */
+function uploadMessage({ created, cancelled, duplicate, resolved, error }: Counts): string {
+  const processed = created + cancelled + duplicate + resolved + error
+  const parts = [`${created} registrada${created === 1 ? '' : 's'}`]
+  if (cancelled > 0) parts.push(`${cancelled} cancelada${cancelled === 1 ? '' : 's'}`)
+  if (duplicate > 0) parts.push(`${duplicate} já enviada${duplicate === 1 ? '' : 's'} antes`)
+  if (resolved > 0) parts.push(`${resolved} resolvida${resolved === 1 ? '' : 's'} no painel`)
+  parts.push(`${error} com erro`)
+  return `${salesText(processed)} processada${processed === 1 ? '' : 's'}: ${parts.join(', ')}.`
+}
+
+/** Message of a refused sale, and its invalid fields. */
+function refusalText(refusal: NotRecorded): { message: string; errors: Record<string, string[]> } {
+  const { refused, details } = refusal
+  if (refused === 'internal_error') return { message: FAULT_MESSAGE, errors: {} }
+  if (refused === 'duplicate_resource') {
+    const errors = { offline_id: [`já usado pela venda ${details?.conflicting_id}, que é diferente`] }
+    return { message: 'Outra venda já foi enviada com este offline_id.', errors }
+  }
+  if (refused === 'already_settled') {
+    const errors = { status: ['uma conta desta venda já foi recebida'] }
+    return { message: 'A venda já foi recebida e não pode mais ser cancelada.', errors }
+  }
+  if (refused === 'has_payments') {
+    const errors = { status: ['uma parte da conta a receber desta venda já foi paga: estorne o pagamento antes'] }
+    return { message: 'A venda já foi recebida em parte e não pode ser cancelada.', errors }
+  }
+  if (refused === 'fiscal_document_issued') {
+    const errors = { status: ['a venda tem documento fiscal autorizado'] }
+    return { message: 'A venda tem documento fiscal e não pode mais ser cancelada.', errors }
+  }
+  if (refused === 'sale_returned') {
+    const errors = { status: ['a venda já tem devolução'] }
+    return { message: 'A venda já tem devolução e não pode mais ser cancelada.', errors }
+  }
+  return { message: 'A venda tem dados inválidos e não foi registrada.', errors: fieldsOf(refusal) }
+}
+
+const sentence = (text: string | null): string => `${text ?? ''}${/[.!?]$/.test(text ?? '') ? '' : '.'}`
+
+/** A warning as shown in a result: numbers are JSON numbers. */
+function shownWarning({ code, product_id, found, expected, sale_id }: OfflineSaleWarning): object {
+  switch (code) {
+    case 'negative_stock':
+      return { code, message: `O estoque ficou negativo: ${found}.`, product_id, stock: Number(found) }
+    case 'quantity_not_whole':
+      return { code, message: `Quantidade não inteira de um produto vendido por unidade: ${found}.`, product_id }
+    case 'price_differs': {
+      const message = `O preço vendido, ${found}, difere do preço do cadastro, ${expected}.`
+      return { code, message, product_id, price: Number(found), catalog_price: Number(expected) }
+    }
+    case 'product_deactivated':
+      return { code, message: 'O produto está desativado no cadastro.', product_id }
+    case 'payment_pending':
+      return { code, message: `O pagamento em ${found} está pendente, mas não é a prazo.` }
+    case 'change_without_cash':
+      return { code, message: `Há troco de ${found} sem pagamento em dinheiro.` }
+    case 'created_at_in_future':
+      return { code, message: `A data da venda, ${found}, está no futuro: confira o relógio do caixa.` }
+    case 'session_of_other':
+      return { code, message: `A sessão ${found} é a gaveta de outro usuário.` }
+    case 'created_at_old':
+      return { code, message: `A data da venda, ${found}, é antiga demais: confira o relógio do caixa.` }
+    case 'cancelled_at_in_future':
+      return { code, message: `A data do cancelamento, ${found}, está no futuro: confira o relógio do caixa.` }
+    case 'cancelled_at_before_sale':
+      return { code, message: `A data do cancelamento, ${found}, é anterior à da venda, ${expected}.` }
+    case 'line_total_rounded': {
+      const message = `O total do item, ${found}, difere por arredondamento de quantidade × preço, ${expected}.`
+      return { code, message, product_id, total: Number(found), expected_total: Number(expected) }
+    }
+    case 'line_discount':
+      return { code, message: `O item teve desconto de ${found}.`, product_id, discount: Number(found) }
+    case 'discount':
+      return { code, message: `A venda teve desconto de ${found}.`, discount: Number(found) }
+    case 'total_rounded': {
+      const message = `O total, ${found}, difere por arredondamento da soma dos itens, ${expected}.`
+      return { code, message, total: Number(found), expected_total: Number(expected) }
+    }
+    case 'amount_received_differs': {
+      const message = `O valor recebido, ${found}, não confere: com o total e o troco seria ${expected}.`
+      return { code, message, amount_received: Number(found), expected_amount: Number(expected) }
+    }
+    case 'discount_limit_exceeded':
+      return { code, message: `O desconto, ${found}, passa do limite do usuário, ${expected} por venda e por dia.` }
+    case 'payment_already_used':
+      return { code, message: `O pagamento ${found} já está na venda ${sale_id}.`, sale_id }
+    case 'credit_exceeded':
+      return { code, message: `O crédito de troca usado, ${found}, passa do saldo do cliente, ${expected}.` }
+    case 'customer_unknown':
+      return { code, message: `O cliente ${found} não existe: a venda foi registrada sem cliente.` }
+    case 'customer_deleted':
+      return { code, message: `O cliente ${found} está excluído no cadastro.` }
+    case 'customer_forgotten':
+      return { code, message: `Os dados do cliente ${found} foram excluídos: a venda foi registrada sem o nome.` }
+    case 'product_unknown':
+      return { code, message: 'O produto não existe no cadastro.', product_id }
+    case 'payment_type_unknown':
+      return { code, message: `A forma de pagamento ${found} não existe.` }
+    case 'recorded_as_is':
+      return { code, message: `Uma pessoa registrou a venda como está: ${sentence(found)}` }
+    case 'recorded_corrected':
+      return { code, message: `Uma pessoa corrigiu e registrou a venda: ${sentence(found)}` }
+  }
+}

@@ -1,0 +1,190 @@
+import type { Pool } from 'pg'
+import { createRoundRobin, type Repetition, recordsEvents, repeat, roundRobinOrder } from '#lib/background-loops.ts'
+import { endpointOf, type LeasedDelivery, OPEN_ENDPOINTS, WAITING_ENDPOINTS } from './delivery-leases.ts'
+
+/** Time of uninterrupted failures after which an outage begins; the first retry comes earlier. */
+const BEGINS_AFTER_SECONDS = 300
+/** Time of health after which an outage ends, so that an unsteady endpoint has one outage, not many. */
+const ENDS_AFTER_SECONDS = 600
+
+/**
+ * Records beginning and ended outages, each with a notification to the company (HOOK-74). Of concurrent processes one
+ * writes.
+ */
+export async function noteOutages(pool: Pool): Promise<void> {
+  await pool.query({ ...BEGIN_OUTAGES, values: [BEGINS_AFTER_SECONDS] })
+  await pool.query({ ...FOLLOW_OUTAGES, values: [BEGINS_AFTER_SECONDS] })
+  await pool.query({ ...END_OUTAGES, values: [ENDS_AFTER_SECONDS] })
+}
+
+const NOTICE = `insert into notices (company_id, id, kind, data, created_at, email_tries, next_email_at)`
+
+const BEGIN_OUTAGES = {
+  name: 'begin_webhook_outages',
+  text: `
+with begun as (
+  update webhook_health h set outage_since = h.failing_since, well_since = null
+  from ${OPEN_ENDPOINTS} w
+  where w.company_id = h.company_id and w.id = h.webhook_id
+    and h.failing_since <= statement_timestamp() - make_interval(secs => $1) and h.failing_since >= w.watched_since
+    and (h.outage_since is null or h.outage_since < w.watched_since)
+  returning h.company_id, h.webhook_id, h.outage_since, w.url
+)
+${NOTICE}
+select company_id, gen_random_uuid(), 'webhook_failing', json_build_object('webhook_id', webhook_id, 'url', url, 'since', outage_since),
+  date_trunc('milliseconds', statement_timestamp()), 0, statement_timestamp()
+from begun`,
+}
+
+/** Tracks since when endpoints with an outage have been healthy. */
+const FOLLOW_OUTAGES = {
+  name: 'follow_webhook_outages',
+  text: `
+update webhook_health h set well_since = case when h.failing_since is null then statement_timestamp() end
+where h.outage_since is not null and case when h.well_since is null then h.failing_since is null
+  else h.failing_since <= statement_timestamp() - make_interval(secs => $1) end`,
+}
+
+/** An outage of a former URL, or from before the endpoint was enabled again, ends without a notification. */
+const END_OUTAGES = {
+  name: 'end_webhook_outages',
+  text: `
+with over as (
+  select h.company_id, h.webhook_id, h.outage_since, w.url
+  from webhook_health h join ${OPEN_ENDPOINTS} w on w.company_id = h.company_id and w.id = h.webhook_id
+  where h.outage_since is not null and h.failing_since is null
+    and h.well_since <= statement_timestamp() - make_interval(secs => $1) and h.outage_since >= w.watched_since
+  for no key update of h skip locked
+), ended as (
+  update webhook_health h set outage_since = null, well_since = null from over o
+  where h.company_id = o.company_id and h.webhook_id = o.webhook_id
+)
+${NOTICE}
+select company_id, gen_random_uuid(), 'webhook_well', json_build_object('webhook_id', webhook_id, 'url', url, 'since', outage_since),
+  date_trunc('milliseconds', statement_timestamp()), 0, statement_timestamp()
+from over`,
+}
+
+/** Runs the command that switches an endpoint off; the ledger serialises concurrent processes. */
+export type SwitchOff = (companyId: number, webhookId: number, reason: 'no_response' | 'gone') => Promise<unknown>
+
+interface Watch {
+  /** The endpoint answered 410 to a delivery. */
+  gone(claim: LeasedDelivery): void
+  stop(): Promise<void>
+}
+
+interface WatchOptions {
+  readonly pool: Pool
+  readonly switchOff: SwitchOff
+  /** Hours without any answer after which an endpoint is switched off; may be a fraction. */
+  readonly switchOffHours: number
+  readonly log: (message: string, error: unknown) => void
+}
+
+const EVERY_MS = 2_000
+/** Endpoints per round; the next round continues. */
+const ENDPOINTS = 100
+/** Deliveries cancelled per statement. */
+const BATCH = 2_000
+/** Beyond the bound, the next delivery of an endpoint reports it again. */
+const GONE_ENDPOINTS = 1_000
+
+/**
+ * Switches off silent and gone endpoints, records outages, and cancels pending deliveries of switched-off endpoints.
+ */
+export function monitorEndpoints({ pool, switchOff, switchOffHours, log }: WatchOptions): Watch {
+  const gone = new Map<string, LeasedDelivery>()
+  const companies = createRoundRobin()
+
+  /**
+   * A failure, for example of a company that accepts no writes, is logged and retried; the remaining endpoints are
+   * still processed.
+   */
+  async function tryToSwitchOff(...[companyId, id, reason]: Parameters<SwitchOff>): Promise<boolean> {
+    try {
+      await switchOff(companyId, id, reason)
+      return true
+    } catch (error) {
+      log('switching off an endpoint failed', error)
+      return false
+    }
+  }
+
+  async function switchOffGone(): Promise<void> {
+    for (const [endpoint, claim] of gone) {
+      const { company_id, webhook_id } = claim
+      const isOver = !(await isCurrent(pool, claim)) || (await tryToSwitchOff(company_id, webhook_id, 'gone'))
+      if (isOver && gone.get(endpoint) === claim) gone.delete(endpoint)
+    }
+  }
+
+  async function switchOffSilent(): Promise<void> {
+    const silent = await companies.take<{ company_id: number; id: number }>(pool, FIND_SILENT, [
+      switchOffHours,
+      ENDPOINTS,
+    ])
+    for (const { company_id, id } of silent) await tryToSwitchOff(company_id, id, 'no_response')
+  }
+
+  const part = (name: string, work: () => Promise<unknown>): Repetition =>
+    repeat(work, EVERY_MS, (error) => log(`webhooks: ${name} failed`, error))
+  const parts = {
+    gone: part('switching off endpoints that are gone', switchOffGone),
+    silent: part('switching off endpoints that do not answer', switchOffSilent),
+    outages: part('noting outages of endpoints', () => noteOutages(pool)),
+    cancelling: part('cancelling deliveries of endpoints that are off', () => cancelWaiting(pool)),
+  }
+  return {
+    gone(claim) {
+      if (gone.size >= GONE_ENDPOINTS) return
+      gone.set(endpointOf(claim), claim)
+      parts.gone.now()
+    },
+    async stop() {
+      await Promise.all(Object.values(parts).map((each) => each.stop()))
+    },
+  }
+}
+
+/** Answers of a former URL, or from before the endpoint was enabled again, do not count. */
+async function isCurrent(pool: Pool, { company_id, webhook_id, watched_since }: LeasedDelivery): Promise<boolean> {
+  const { rows } = await pool.query({
+    name: 'find_current_webhook',
+    text: 'select 1 from webhooks where company_id = $1 and id = $2 and enabled and watched_since = $3::timestamptz',
+    values: [company_id, webhook_id, watched_since],
+  })
+  return rows.length > 0
+}
+
+/**
+ * Cancels pending deliveries of switched-off and deleted endpoints. Returns how many, up to the bound of a statement.
+ */
+export async function cancelWaiting(pool: Pool): Promise<number> {
+  const { rowCount } = await pool.query({ ...CANCEL_WAITING, values: [ENDPOINTS, BATCH] })
+  return rowCount ?? 0
+}
+
+const FIND_SILENT = {
+  name: 'find_silent_webhooks',
+  text: `
+select w.company_id, w.id
+from webhook_health h join ${OPEN_ENDPOINTS} w on w.company_id = h.company_id and w.id = h.webhook_id
+where h.no_response_since >= w.watched_since and ${recordsEvents('h.company_id')}
+  and h.no_response_since <= statement_timestamp() - make_interval(secs => $1::float8 * 3600)
+order by ${roundRobinOrder('w.company_id', '$3')}, h.no_response_since limit $2`,
+}
+
+const CANCEL_WAITING = {
+  name: 'cancel_waiting_deliveries',
+  text: `
+with recursive ${WAITING_ENDPOINTS}, off as (
+  select a.company_id, a.webhook_id from endpoint a
+  join webhooks w on w.company_id = a.company_id and w.id = a.webhook_id and not w.enabled limit $1
+)
+update webhook_deliveries d set status = 'cancelled', next_attempt_at = null
+from off o cross join lateral (
+  select id, message_id from webhook_deliveries x where x.status = 'pending' and x.company_id = o.company_id and x.webhook_id = o.webhook_id
+  order by x.next_attempt_at limit $2 for no key update skip locked) as one
+where d.company_id = o.company_id and d.id = one.id and d.webhook_id = o.webhook_id and d.message_id = one.message_id`,
+}

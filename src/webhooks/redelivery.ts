@@ -1,0 +1,95 @@
+import { inZone } from '#domain/instant.ts'
+import { type Refusal, refuse } from '#domain/refusals.ts'
+import type { OperationContext } from '#ledger/write/run.ts'
+import { DELIVERY_JSON, presentDelivery } from '#queries/webhook-queries.ts'
+import { OPEN_ENDPOINTS } from './delivery-leases.ts'
+
+export interface Endpoint {
+  id: number
+  url: string
+  events: string[]
+  enabled: boolean
+  /** Enabled and not paused. */
+  open: boolean
+  api_key_id: number | null
+  /** Scopes of its key; null for company endpoints. */
+  scopes: string[] | null
+  timezone: string
+}
+
+/** An endpoint that accepts deliveries. */
+export async function findEndpoint(
+  { tx, companyId }: Pick<OperationContext, 'tx' | 'companyId'>,
+  webhookId: number,
+): Promise<Endpoint | Refusal> {
+  const { rows } = await tx.query<Endpoint>(
+    {
+      name: 'find_webhook_endpoint',
+      text: `select w.id, w.url, w.doc->'events' as events, w.enabled, w.api_key_id, o.id is not null as open, o.scopes, c.timezone
+             from webhooks w join companies c on c.company_id = w.company_id
+             left join ${OPEN_ENDPOINTS} o on o.company_id = w.company_id and o.id = w.id
+             where w.company_id = $1 and w.id = $2 and w.deleted_at is null`,
+    },
+    [companyId, webhookId],
+  )
+  const [endpoint] = rows
+  if (!endpoint) return refuse('not_found')
+  if (!endpoint.enabled) return refuse('webhook_disabled')
+  return endpoint.open ? endpoint : refuse('webhook_paused')
+}
+
+/**
+ * Queues a test message with a single attempt. It is no ledger event and does not affect the endpoint's health. It is
+ * due before all pending deliveries, because an endpoint under test may have a backlog.
+ */
+export async function sendTest(
+  operating: OperationContext,
+  webhookId: number,
+  newId: () => string,
+): Promise<string | Refusal> {
+  const endpoint = await findEndpoint(operating, webhookId)
+  if ('refused' in endpoint) return endpoint
+  const { tx, companyId, now } = operating
+  const occurred_at = inZone(now, endpoint.timezone)
+  const data = { webhook_id: webhookId, url: endpoint.url, message: 'Entrega de teste do Tillbook.' }
+  const { rows } = await tx.query<{ record: object }>(
+    {
+      name: 'queue_test_delivery',
+      text: `with message as (
+               insert into webhook_messages (company_id, id, revision, event, actor, body, created_at)
+               values ($1, $3, null, 'webhook.test', null, $5, $6) returning id)
+             insert into webhook_deliveries as t (company_id, id, webhook_id, message_id, event, revision, sequence,
+                                                  replay, status, attempts, tries, next_attempt_at, created_at)
+             select $1, $4, $2, id, 'webhook.test', null, null, false, 'pending', '[]', 0,
+               least($6, (select min(next_attempt_at) - interval '1 millisecond' from webhook_deliveries
+                          where status = 'pending' and company_id = $1 and webhook_id = $2)), $6
+             from message
+             returning ${DELIVERY_JSON} as record`,
+    },
+    [
+      companyId,
+      webhookId,
+      newId(),
+      newId(),
+      JSON.stringify({ event: 'webhook.test', occurred_at, origin: 'system', data }),
+      now,
+    ],
+  )
+  return JSON.stringify(presentDelivery(rows[0]?.record, endpoint.timezone))
+}
+
+/** Delivers again with the same id and sequence and a fresh retry schedule. */
+export async function redeliver(operating: OperationContext, webhookId: number, id: string): Promise<string | Refusal> {
+  const endpoint = await findEndpoint(operating, webhookId)
+  if ('refused' in endpoint) return endpoint
+  const { rows } = await operating.tx.query<{ record: object }>(
+    {
+      name: 'redeliver_delivery',
+      text: `update webhook_deliveries t set status = 'pending', tries = 0, next_attempt_at = $4, leased_until = null
+             where t.company_id = $1 and t.webhook_id = $2 and t.id = $3 returning ${DELIVERY_JSON} as record`,
+    },
+    [operating.companyId, webhookId, id, operating.now],
+  )
+  const [found] = rows
+  return found ? JSON.stringify(presentDelivery(found.record, endpoint.timezone)) : refuse('not_found')
+}
