@@ -9,11 +9,7 @@ exports.FOLDERS = [
   ],
   [
     'src/lib',
-    'tools without a business: keyed semaphore, fair-share limiter, memory budget, time slicing, retry, files, errors',
-  ],
-  [
-    'src/background',
-    'mechanisms of background work: loops, round robin over companies, retention, the condition for work that records events',
+    'tools without a business: background loops, fair sharing, memory budget, time slicing, retry, files, errors',
   ],
   [
     'src/postgres',
@@ -41,10 +37,9 @@ exports.FOLDERS = [
   ['src/payments', 'the payment provider behind a port, payments, refunds, log of notifications, sweep'],
   ['src/config', 'every setting with its unit and default'],
   ['src/integrity', 'verification, checkpoints, proofs, attestors, receipts, a company as of a moment'],
-  ['src/http', 'toolkit of the interfaces: server, answers, problems, bodies, middleware, request log'],
-  ['src/live', 'notifies all processes of moved ledgers, so that open pages follow'],
+  ['src/http', 'toolkit of the interfaces: server, answers, problems, bodies, request log, live updates of pages'],
   ['src/webhooks', 'transactional outbox, delivery leases, dispatcher, signatures, endpoint health'],
-  ['src/services.ts', 'what interfaces are given: one small record per area'],
+  ['src/services.ts', 'the services of a process as one record, which every interface is given'],
   ['src/api', 'API v1: routes as descriptors, contract, `/docs`'],
   ['src/public-pages', 'pages without a login, in Portuguese: checkout of an order, verification of a receipt'],
   ['src/panel', 'the panel of subscribers, in Portuguese'],

@@ -12,61 +12,60 @@ import { RequestRefused, ServiceUnreachable } from './service-client.ts'
 import { formatAsText } from './terminal.ts'
 import { Refused, type Verb, withSecrets } from './verb.ts'
 
-const ledger = () => import('./ledger-verbs.ts')
-const seal = () => import('./ledger-seal-verbs.ts')
-const lists = () => import('./list-verbs.ts')
+const audit = () => import('./ledger-verbs.ts')
 const cells = () => import('./cell-verbs.ts')
+const companies = () => import('./company-verbs.ts')
+const database = () => import('./database-verbs.ts')
+const demo = () => import('./demo-verbs.ts')
+const keys = () => import('./key-verbs.ts')
+const lists = () => import('./list-verbs.ts')
+const seals = () => import('./ledger-seal-verbs.ts')
+const stores = () => import('./store-verbs.ts')
+const users = () => import('./user-verbs.ts')
 
 /** Files of verbs, by first word or full name. Only the file of the current verb is loaded. */
-const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>> = {
+const FILES: Readonly<Record<string, () => Promise<object>>> = {
   'company list': lists,
   'key list': lists,
   'payment-type list': lists,
   'store list': lists,
   'user list': lists,
-  company: () => import('./company-verbs.ts'),
+  company: companies,
+  sale: companies,
   'company export': cells,
   'company import': cells,
   'company remove': cells,
   'company reopen': cells,
-  'payment-type': () => import('./store-verbs.ts'),
-  user: () => import('./user-verbs.ts'),
+  store: stores,
+  'payment-type': stores,
+  user: users,
+  till: users,
   person: () => import('./person-verbs.ts'),
-  key: () => import('./key-verbs.ts'),
-  'person export': () => import('./person-verbs.ts'),
-  'person lost-keys': () => import('./person-verbs.ts'),
-  sale: () => import('./company-verbs.ts'),
-  store: () => import('./store-verbs.ts'),
-  'master-key': () => import('./key-verbs.ts'),
-  'seal-key': seal,
+  key: keys,
+  'master-key': keys,
+  ledger: audit,
+  audit,
   'ledger verify': () => import('./ledger-verify-verbs.ts'),
-  'ledger seal': seal,
-  'ledger public-key': seal,
-  'ledger attestors': () => import('./ledger-seal-verbs.ts'),
-  'ledger export': () => import('./ledger-verbs.ts'),
-  'audit pack': () => import('./ledger-verbs.ts'),
-  'ledger history': ledger,
-  'ledger as-of': ledger,
-  'ledger correct-clock': () => import('./ledger-verbs.ts'),
-  'ledger copy': () => import('./ledger-verbs.ts'),
-  restored: () => import('./database-verbs.ts'),
-  'database prepare': () => import('./database-verbs.ts'),
-  'database rebuild': () => import('./database-verbs.ts'),
-  projections: () => import('./database-verbs.ts'),
-  'provider-sandbox': () => import('./demo-verbs.ts'),
-  witness: () => import('./demo-verbs.ts'),
-  'time-stamp-authority': () => import('./demo-verbs.ts'),
+  'ledger seal': seals,
+  'ledger public-key': seals,
+  'ledger attestors': seals,
+  'seal-key': seals,
+  database,
+  projections: database,
+  restored: database,
+  demo,
+  'provider-sandbox': demo,
+  'time-stamp-authority': demo,
+  witness: demo,
   listen: () => import('./listen-verbs.ts'),
   trigger: () => import('./trigger-verbs.ts'),
-  till: () => import('./user-verbs.ts'),
-  demo: () => import('./demo-verbs.ts'),
 }
 
 /** Loads the code of a verb. */
 export async function load(name: Name): Promise<Verb> {
   const file = FILES[name] ?? FILES[name.split(' ')[0] as string]
-  const { verbs } = (await file?.()) ?? { verbs: {} }
-  const verb = (verbs as Partial<Record<Name, Verb>>)[name]
+  const verbs: Partial<Record<Name, Verb>> = Object.assign({}, ...Object.values((await file?.()) ?? {}))
+  const verb = verbs[name]
   if (!verb) throw new Error(`command "${name}" has no implementation; add it to FILES in src/cli/perform.ts`)
   return verb
 }

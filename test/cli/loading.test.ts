@@ -51,7 +51,7 @@ describe('modules loaded by the command line', () => {
 
   it('for a list of records include neither events nor writers', async () => {
     const loaded = await loadedBy({ DATABASE_URL: database.url }, 'company', 'list')
-    expect(loaded).to.include.members(['cli/lists', 'service/reader', 'pg'])
+    expect(loaded).to.include.members(['cli/list-verbs', 'service/command-reader', 'pg'])
     expect(loaded.filter((name) => /^(commands|events|ledger\/write|service\/core)(\/|$)/.test(name))).to.deep.equal([])
   })
 
@@ -62,14 +62,13 @@ describe('modules loaded by the command line', () => {
         'cli/commands',
         'cli/main',
         'lib/own-program',
-        'lib/project-root',
       ])
     })
 
   it('for a verb without a server include neither Postgres nor an interface of the service', async () => {
     const loaded = await loadedBy({}, 'ledger', 'verify', '--file', 'package.json')
-    expect(loaded).to.include('cli/ledger-verify').and.to.include('zod')
-    expect(loaded).to.not.include.members(['cli/companies'])
+    expect(loaded).to.include('cli/ledger-verify-verbs').and.to.include('zod')
+    expect(loaded).to.not.include.members(['cli/company-verbs'])
     expect(loaded.filter((name) => /^(pg|express|preact|@grpc|service|api|panel)(\/|-|$)/.test(name))).to.deep.equal([])
   })
 })

@@ -1,0 +1,54 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const FOLDERS = ['src', 'commands', 'projections', 'queries', 'demo']
+
+/** Names of files that stand for the same thing in every folder. */
+const EVERYWHERE = new Set(['index', 'routes'])
+
+/** A file below this many lines that one other file imports joins it. */
+const SMALLEST = 40
+
+/** Imports whose file is loaded with the importing one; `import()` is a reason to stand alone. */
+const IMPORT = /\bfrom '((?:\.{1,2}\/|#)[^']+)'/g
+
+const nameOf = (path: string): string => basename(path).replace(/\.tsx?$/, '')
+
+function pathOf(file: string, specifier: string): string {
+  if (!specifier.startsWith('#')) return join(dirname(file), specifier)
+  const path = specifier.slice(1)
+  return FOLDERS.includes(path.split('/')[0] as string) ? path : `src/${path}`
+}
+
+/** What makes files hard to find: a name that two have, and a small file that only one other needs. */
+export function houseFaultsOf(files: ReadonlyMap<string, string>): string[] {
+  const faults: string[] = []
+  const named = new Map<string, string>()
+  const importers = new Map<string, string[]>()
+  for (const [path, text] of files) {
+    const name = nameOf(path)
+    const other = named.get(name)
+    if (other && !EVERYWHERE.has(name)) faults.push(`${path} has the name of ${other}: rename one`)
+    named.set(name, path)
+    for (const imported of new Set([...text.matchAll(IMPORT)].map(([, specifier]) => pathOf(path, specifier as string))))
+      importers.set(imported, [...(importers.get(imported) ?? []), path])
+  }
+  for (const [path, text] of files) {
+    const [importer, ...others] = importers.get(path) ?? []
+    const lines = text.split('\n').length - 1
+    if (importer && others.length === 0 && lines < SMALLEST)
+      faults.push(`${path} has ${lines} lines and is imported by ${importer} alone: join them`)
+  }
+  return faults
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const root = join(fileURLToPath(import.meta.url), '../..')
+  const paths = FOLDERS.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)),
+  ).filter((path) => /\.tsx?$/.test(path))
+  const faults = houseFaultsOf(new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')])))
+  for (const fault of faults) console.error(fault)
+  if (faults.length > 0) process.exitCode = 1
+}
