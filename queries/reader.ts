@@ -88,7 +88,7 @@ export class Reader {
     const contents = hidesContents(sight)
     this.#source = source
     this.#masks = { persons, payables, contents, ownSales: ownSales !== null, isPast: source.isPast }
-    this.#suffix = `${persons ? '_w' : ''}${payables ? '_o' : ''}${ownSales ? '_s' : ''}${contents ? '_c' : ''}`
+    this.#suffix = `${persons ? '_w' : ''}${payables ? '_o' : ''}${ownSales ? '_s' : ''}${contents ? '_c' : ''}${source.isPast ? '_p' : ''}`
   }
 
   async query<R extends QueryResultRow>(statement: ReadStatement): Promise<QueryResult<R>> {
@@ -110,7 +110,7 @@ export class Reader {
 
   #sentAs(statement: ReadStatement, masks: Masks, suffix: string): SentStatement {
     const { values = [], readSet, name, ...config } = statement
-    const { text, isMasked, tables, own } = rendered(`${suffix}${masks.isPast}`, config.text, () =>
+    const { text, isMasked, tables, own } = rendered(suffix, config.text, () =>
       renderStatement(config.text, masks, values.length + 1),
     )
     const { ownSales } = this.sight

@@ -20,8 +20,8 @@ const REFUNDS = /^\/loja\/pedidos\/:id\/(devolver|pedir-devolucao|alarme-visto)$
 const BOOKS = /^\/auditoria(\.csv|\/pacote|\/conferir)?$/
 /** Accounts payable, hidden from clerks. */
 const PAYABLES = /^\/contas-a-pagar(\.csv|\/|$)|^\/fornecedores\/:id\/liquidar$/
-/** What clerks neither download, import nor cancel. */
-const NOT_OF_CLERKS = /\.csv$|\/importar(\/|$)|^\/loja\/pedidos\/:id\/cancelar$/
+/** What clerks neither download, import, cancel nor delete. */
+const NOT_OF_CLERKS = /\.csv$|\/importar(\/|$)|^\/loja\/pedidos\/:id\/cancelar$|^\/contas-a-receber\/:id\/excluir$/
 
 /** Of all sales: returns and drawers. */
 const OF_ALL_SALES = /^\/devolucoes(\/|$)|^\/caixas\/(sessoes|(devolucoes|movimentos)-recusad[ao]s)(\/|$)/
@@ -44,7 +44,7 @@ const FORMS_OF_AUDITORS = [
 
 /** Pages whose only purpose is a change. */
 const LEADS_TO_CHANGE =
-  /\/(nov[oa]|editar|excluir|cancelar|cliente|esquecer|devolver|devolver\/quantidades|devolver\/forma|liquidar|estornar|reenviar|registrar|resolver|desfazer|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|perfis\/:role|importar|importar\/conferir|conectar|nova-senha|remover-verificacao|aplicar|descartar)$/
+  /\/(nov[oa]|editar|excluir|cancelar|cliente|esquecer|devolver|devolver\/quantidades|devolver\/forma|liquidar|estornar|reenviar|registrar|resolver|desfazer|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|perfis\/:role|importar|importar\/conferir|conectar|nova-senha|remover-verificacao|aplicar|descartar|reativar)$/
 
 /** Where the provider sends the browser: without its answer there is nothing to show. */
 const CALLBACK = '/loja/conectar'

@@ -3,9 +3,9 @@ import { type presentSource, Reader, type SentStatement, type Sight, WHOLE } fro
 import { t } from '#queries/table-names.ts'
 
 /** Answers every statement with these rows, and records the statements. */
-function answering(rows: object[]) {
+function answering(rows: object[], isPast = false) {
   const sent: SentStatement[] = []
-  const source = { isPast: false, send: async (statement: SentStatement) => ({ rows, sent: sent.push(statement) }) }
+  const source = { isPast, send: async (statement: SentStatement) => ({ rows, sent: sent.push(statement) }) }
   const seeing = (sight: Partial<Sight>, companyId = 7) =>
     new Reader(companyId, source as unknown as ReturnType<typeof presentSource>, { ...WHOLE, ...sight })
   return { sent, seeing }
@@ -46,6 +46,15 @@ describe('a reader', () => {
       text: 'select 1 from customers c',
       name: 'two',
     })
+  })
+
+  it('gives different texts different names on one connection, those of past tables too [PANEL-83]', () => {
+    const names = [false, true].map((isPast) => {
+      const auditor = answering([], isPast).seeing({ hidesPersons: true })
+      return auditor.sent({ name: 'one', text: `select 1 from ${t.customers} c` })
+    })
+    expect(new Set(names.map(({ text }) => text))).to.have.length(2)
+    expect(new Set(names.map(({ name }) => name))).to.have.length(2)
   })
 
   it('has the parameters of own sales behind those of the statement, where they are used [ROLE-105]', () => {
