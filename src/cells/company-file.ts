@@ -40,21 +40,28 @@ const Trailer = z.strictObject({ count: z.int().positive(), sha256: z.string(), 
 
 const contextOf = (header: FileHeader): string => `company_export/${header.export}`
 
+/** Characters that are written at once. */
+const WRITTEN = 65_536
+
 /** Writes lines; `end` adds the last one. */
 export function createFileWriter(write: (text: string) => Promise<void>, vault: Vault, header: FileHeader) {
   const hash = createHash('sha256')
   let count = 0
+  let unwritten = ''
   return {
     async line(value: FileHeader | FilePart): Promise<void> {
       const text = `${JSON.stringify(value)}\n`
       hash.update(text)
       count += 1
-      await write(text)
+      unwritten += text
+      if (unwritten.length < WRITTEN) return
+      await write(unwritten)
+      unwritten = ''
     },
     async end(): Promise<void> {
       const sha256 = hash.digest('hex')
       const seal = vault.seal(Buffer.from(sha256), contextOf(header)).toString('base64')
-      await write(`${JSON.stringify({ count, sha256, seal } satisfies z.infer<typeof Trailer>)}\n`)
+      await write(`${unwritten}${JSON.stringify({ count, sha256, seal } satisfies z.infer<typeof Trailer>)}\n`)
     },
   }
 }

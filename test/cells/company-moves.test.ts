@@ -200,7 +200,7 @@ describe('company that moves to another cell', () => {
     const { north, south } = cells
     const file = north.cell.sealing && checkpointFileOf(north.cell.sealing.directory, company.id)
     await makeCheckpoint(north.cell.sealing, company.id)
-    await untilLogged(north, company, '/sales')
+    await untilLogged(north, await company.get('/sales'))
     const note = await move(company)
     expect(await refusal(north.remove(company.id, await move(other)))).to.equal('other_note')
     expect(await refusal(north.remove(company.id, note.replace(/[0-9a-f]{64}/, '0'.repeat(64))))).to.equal('other_note')
@@ -217,7 +217,7 @@ describe('company that moves to another cell', () => {
     await south.reopen(company.id)
     const sold = await callAt(south, company, 'POST', '/sales', sale(cash))
     expect(sold.status).to.equal(201)
-    await untilLogged(south, company, '/sales')
+    await untilLogged(south, sold)
     await south.remove(company.id, await move(company, south, north))
     expect((await company.get('/sales')).body.data).to.deep.include(sold.body.data)
     expect((await company.post('/sales', sale(cash))).body.data.id).to.equal(sold.body.data.id + 1)

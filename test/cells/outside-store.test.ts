@@ -26,7 +26,7 @@ describe('company with its ledger outside Postgres', () => {
     const { company, path, stream } = await exported()
     const { north, south } = cells
     const customers = await company.get('/customers')
-    await untilLogged(north, company, '/customers')
+    await untilLogged(north, customers)
     const { note } = await south.importFrom(path)
     expect(stores.south.events(stream)).to.deep.equal(stores.north.events(stream))
     await north.remove(company.id, note)

@@ -11,7 +11,7 @@ import { prepareLike } from '#cells/prepare-like.ts'
 import { removeCompany, reopenCompany } from '#cells/remove-company.ts'
 import { openKeyRing } from '#integrity/checkpoint-keys.ts'
 import { createPool } from '#postgres/pool.ts'
-import { send, startApi, type TestApi, type TestApiOptions, type TestCompany } from '../support/api.ts'
+import { type Reply, send, startApi, type TestApi, type TestApiOptions, type TestCompany } from '../support/api.ts'
 import { ownerUrlOf, useDatabase } from '../support/database.ts'
 import { masterKeys } from '../support/master-key.ts'
 import { sealsOf } from '../support/seals.ts'
@@ -120,10 +120,12 @@ export const callAt = (
 ) => send(`${api.url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
 
 /** Requests are logged up to a second after their answers: those of a company that is removed meanwhile would stay. */
-export const untilLogged = ({ cell }: TestCell, { id }: Pick<TestCompany, 'id'>, path: string) =>
+export const untilLogged = ({ cell }: TestCell, { headers }: Pick<Reply, 'headers'>) =>
   until(async () => {
-    const { rows } = await cell.pool.query('select path from ops.calls where company_id = $1', [id])
-    return rows.some((row) => row.path.endsWith(path))
+    const { rowCount } = await cell.pool.query('select from ops.calls where id::text = $1', [
+      headers.get('x-request-id'),
+    ])
+    return rowCount === 1
   })
 
 /** Changes one line of a file, and returns the path of the copy. */
