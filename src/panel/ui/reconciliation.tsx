@@ -45,7 +45,7 @@ export const ReconciliationTable = ({ caption, of, sales, empty, linked }: Table
   const rows: Row[] = ways.length === 0 ? [] : [...ways, { ...sales, head: <strong>Total</strong>, of: `${of}/formas` }]
   return (
     <ListTable<Row>
-      isList={linked !== undefined}
+      isList
       caption={caption}
       rows={rows}
       empty={empty}
