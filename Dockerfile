@@ -47,4 +47,4 @@ EXPOSE 3000
 # The first start, and one after an update, may have tables to make: it is not ready before that, and need not be restarted.
 HEALTHCHECK --interval=5s --timeout=5s --start-period=5m --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 3000}/health/ready`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "dist/src/main.js"]
+CMD ["node", "dist/src/start.js"]

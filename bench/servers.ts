@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { freePort } from '#lib/free-port.ts'
+import { freePort } from '#postgres/embedded.ts'
 import { MASTER_KEY } from '../test/support/master-key.ts'
 import type { Counting } from './cost.ts'
 import { type Addresses, asAfterADay, type BenchDatabase, startDatabase, withOwnDatabase } from './database.ts'
@@ -137,7 +137,7 @@ export const startService = (
   start: Environment['start'],
   env: Record<string, string>,
   how: Starting = {},
-): Promise<Child> => start('dist/src/main.js', { ...SETTINGS, ...env }, { ready: '/health/ready', ...how })
+): Promise<Child> => start('dist/src/start.js', { ...SETTINGS, ...env }, { ready: '/health/ready', ...how })
 
 /** Runs `work` in a complete environment, and stops it afterwards, also on failures and signals. */
 export async function withEnvironment(

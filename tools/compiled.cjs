@@ -8,7 +8,7 @@ const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.json', 'tools/c
 /** Written last. */
 const STAMP = join(DIST, 'package.json')
 
-const PROGRAMS = ['src/main.ts', 'src/cli/main.ts', 'src/postgres/reset.ts']
+const PROGRAMS = ['src/start.ts', 'src/cli/main.ts', 'src/postgres/reset.ts']
 
 /** When a file, or the newest below a folder, was changed; 0 where there is none. Folders tell of files that have gone. */
 function changed(path) {

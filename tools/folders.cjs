@@ -52,7 +52,7 @@ exports.FOLDERS = [
     'provider sandbox, witness and time-stamp authority to try checkpoints with, reference till, demonstration companies, tour',
   ],
   ['src/cli', 'the `tillbook` command line, one file per group of verbs; listener and triggers for integrators'],
-  ['src/main.ts', 'settings, signals, and the service'],
+  ['src/start.ts', 'settings, signals, and the service'],
 ]
 
 /** Interfaces stand side by side: none imports another. */

@@ -31,7 +31,9 @@ export function houseFaultsOf(files: ReadonlyMap<string, string>): string[] {
     const other = named.get(name)
     if (other && !EVERYWHERE.has(name)) faults.push(`${path} has the name of ${other}: rename one`)
     named.set(name, path)
-    for (const imported of new Set([...text.matchAll(IMPORT)].map(([, specifier]) => pathOf(path, specifier as string))))
+    for (const imported of new Set(
+      [...text.matchAll(IMPORT)].map(([, specifier]) => pathOf(path, specifier as string)),
+    ))
       importers.set(imported, [...(importers.get(imported) ?? []), path])
   }
   for (const [path, text] of files) {

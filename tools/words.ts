@@ -17,9 +17,6 @@ const FORMATS_AT_HOME = /^src\/domain\//
 
 const EXPORTED = /^export (?:declare |abstract |async )*(?:type|interface|class|function\*?|const|enum) ([\w$]+)/gm
 
-/** Each file of `src/cli` exports its verbs under this name, and `src/cli/main.ts` loads the file that it needs. */
-const SHARED_NAMES = new Set(['verbs'])
-
 /** Refused words by line, formats of their own, and exported names that two files of TypeScript declare. Scripts of the browser stand alone. */
 export function wordFaultsOf(files: ReadonlyMap<string, string>): string[] {
   const faults: string[] = []
@@ -74,8 +71,7 @@ export function portugueseFaultsOf(files: ReadonlyMap<string, string>, phrases: 
 
 /** Overloads of a function count once. */
 function exportedNames(text: string): Set<string> {
-  const names = Array.from(text.matchAll(EXPORTED), ([, name = '']) => name)
-  return new Set(names.filter((name) => !SHARED_NAMES.has(name)))
+  return new Set(Array.from(text.matchAll(EXPORTED), ([, name = '']) => name))
 }
 
 async function readFiles(folders: readonly string[]): Promise<Map<string, string>> {

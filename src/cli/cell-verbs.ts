@@ -60,7 +60,7 @@ const readNote = (path: string): Promise<string> =>
     throw new Refused(invalid('note', error.message))
   })
 
-export const verbs: Verbs<'company export' | 'company import' | 'company remove' | 'company reopen'> = {
+export const cellVerbs: Verbs<'company export' | 'company import' | 'company remove' | 'company reopen'> = {
   'company export': {
     async run(context, { company, to }) {
       const companyId = parseIdArgument(company)

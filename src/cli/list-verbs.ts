@@ -22,7 +22,7 @@ const listOf = <T>(table: 'payment_types' | 'users' | 'stores'): Verb<RecordList
 })
 
 /** Verbs that list records, apart from the commands of their groups: those load what changes them. */
-export const verbs: Verbs<'company list' | 'key list' | RecordList> = {
+export const listVerbs: Verbs<'company list' | 'key list' | RecordList> = {
   'company list': {
     async run(context) {
       const { pool } = await context.reader()

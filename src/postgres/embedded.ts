@@ -1,13 +1,14 @@
 import { execFileSync, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream, readFileSync, statSync } from 'node:fs'
 import { open, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { basename, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { Unavailable } from '#lib/errors.ts'
-import { freePort } from '#lib/free-port.ts'
 import { retry } from '#lib/retry.ts'
 import { type Cluster, prepareCluster, SUPERUSER } from './cluster.ts'
 import { ensureServiceRole, SERVICE_ROLE, servicePasswordOf } from './privileges.ts'
@@ -320,4 +321,24 @@ async function createDatabase(client: pg.Client): Promise<void> {
 
 function urlOf(role: string, password: string, port: number, database: string): string {
   return `postgres://${role}:${password}@127.0.0.1:${port}/${database}`
+}
+
+/** Systems give higher ones to outgoing connections: a server that restarts could find its own port taken. */
+const PORTS = { from: 20_000, to: 32_768 }
+const PORT_TRIES = 50
+
+/** `preferred` if it is free on the loopback interface, else any free port below those of outgoing connections. */
+export async function freePort(preferred: number | null): Promise<number> {
+  for (let tries = 0; tries < PORT_TRIES; tries++) {
+    const port = (tries === 0 && preferred) || randomInt(PORTS.from, PORTS.to)
+    if (await isFree(port)) return port
+  }
+  throw new Error(`none of ${PORT_TRIES} ports from ${PORTS.from} to ${PORTS.to} is free`)
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer().once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { freePort } from '#lib/free-port.ts'
+import { freePort } from '#postgres/embedded.ts'
 import { send } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Service, startService } from '../support/process.ts'

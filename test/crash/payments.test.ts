@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { SandboxPayment } from '#demo/provider-sandbox/sandbox-book.ts'
 import { type Sandbox, startSandbox } from '#demo/provider-sandbox/sandbox-listener.ts'
-import { freePort } from '#lib/free-port.ts'
+import { freePort } from '#postgres/embedded.ts'
 import { type Json, send } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Service, startService } from '../support/process.ts'

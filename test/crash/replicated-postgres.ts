@@ -3,7 +3,7 @@ import { appendFile, chown, mkdtemp, readdir, readFile, rm } from 'node:fs/promi
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { freePort } from '#lib/free-port.ts'
+import { freePort } from '#postgres/embedded.ts'
 import { accountForPostgres, findPrograms, NOT_INSTALLED } from '../ops/system-postgres.ts'
 import { administer } from '../support/server.ts'
 import { until } from '../support/wait.ts'

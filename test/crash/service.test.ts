@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { freePort } from '#lib/free-port.ts'
+import { freePort } from '#postgres/embedded.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Service, startService } from '../support/process.ts'
 import { type Listeners, startListeners } from './listeners.ts'

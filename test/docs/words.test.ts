@@ -45,11 +45,6 @@ describe('tools/words.ts', () => {
     const text = 'export function read(id: number): string\nexport function read(id: string): string\n'
     expect(faultsOf(['src/a.ts', text])).to.deep.equal([])
   })
-
-  it('lets each file of a command line export its verbs', () => {
-    const text = 'export const verbs = {}\n'
-    expect(faultsOf(['src/cli/a.ts', text], ['src/cli/b.ts', text])).to.deep.equal([])
-  })
 })
 
 describe('tools/refused-portuguese.txt', () => {

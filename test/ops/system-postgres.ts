@@ -3,7 +3,7 @@ import { access, chown, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
-import { freePort } from '#lib/free-port.ts'
+import { freePort } from '#postgres/embedded.ts'
 
 const run = promisify(execFile)
 

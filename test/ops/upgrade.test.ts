@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
-import { freePort } from '#lib/free-port.ts'
+import { freePort } from '#postgres/embedded.ts'
 import { readModel } from '#projections/index.ts'
 import { tillbook, tillbookIn } from '../cli/tillbook.ts'
 import { times } from '../service/fleet.ts'

@@ -1,6 +1,6 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { expect } from 'chai'
-import { freePort } from '#lib/free-port.ts'
+import { freePort } from '#postgres/embedded.ts'
 import { listenToChannel } from '#postgres/listener.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { createPool } from '#postgres/pool.ts'

@@ -84,7 +84,7 @@ describe('service with the embedded Postgres', function () {
 
   it('leaves no Postgres running if it is stopped during its start [OPS-151]', async () => {
     const { PATH = '', HOME = '' } = process.env
-    const child = spawn(process.execPath, programOf('src/main.ts'), {
+    const child = spawn(process.execPath, programOf('src/start.ts'), {
       env: { PATH, HOME, ...TEST_SETTINGS, ...env, PORT: '0' },
       stdio: 'ignore',
     })

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '#lib/free-port.ts'
+import { freePort } from '#postgres/embedded.ts'
 import { programIn, programOf, TEST_SETTINGS } from './program.ts'
 import { until } from './wait.ts'
 
@@ -41,7 +41,7 @@ export async function startService(
   const dataDir = env.DATA_DIR === undefined ? mkdtempSync(join(tmpdir(), 'tillbook-data-')) : null
   const child = spawn(
     process.execPath,
-    folder === undefined ? programOf('src/main.ts') : programIn(folder, 'src/main.ts'),
+    folder === undefined ? programOf('src/start.ts') : programIn(folder, 'src/start.ts'),
     {
       cwd: ROOT,
       env: {

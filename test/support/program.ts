@@ -34,7 +34,7 @@ export function testProgramOf(source: string): readonly string[] {
   return args
 }
 
-/** Arguments of node for a program such as `src/main.ts`: its compiled form, which starts much faster. */
+/** Arguments of node for a program such as `src/start.ts`: its compiled form, which starts much faster. */
 export const programOf = (source: string, ...words: readonly string[]): string[] => programIn(DIST, source, ...words)
 
 /** The same for another version, compiled to another folder. */

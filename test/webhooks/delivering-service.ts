@@ -22,7 +22,7 @@ export interface DeliveringService {
   close(): Promise<void>
 }
 
-/** Starts API and delivery in this process, composed like `src/main.ts`. */
+/** Starts API and delivery in this process, composed like `src/start.ts`. */
 export async function startDelivering(
   databaseUrl: string,
   options: Partial<WebhookOptions> = {},

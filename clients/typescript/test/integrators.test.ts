@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 import { expect } from 'chai'
-import { freePort } from '../../../src/lib/free-port.ts'
+import { freePort } from '../../../src/postgres/embedded.ts'
 import { startApi, type TestApi, type TestCompany } from '../../../test/support/api.ts'
 import { useDatabase } from '../../../test/support/database.ts'
 import { openWorkplace, type Workplace } from '../../../test/support/guide.ts'
