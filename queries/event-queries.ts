@@ -1,15 +1,18 @@
 import * as z from 'zod'
 import { inZone } from '#domain/instant.ts'
+import { MASKED } from '#domain/person-values.ts'
 import type { RecordKind } from '#domain/record-values.ts'
 import { invalid, type Refusal } from '#domain/refusals.ts'
-import { streamOf } from '#ledger/command.ts'
+import { type Envelope, streamOf } from '#ledger/command.ts'
 import type { EventStore, Search, SearchPage } from '#ledger/port.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { type EventReader, search, searchNewest, searchOpened } from '#ledger/reading.ts'
+import { maskedData } from '#ledger/sealed-fields.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import { ownValue } from '#lib/collections.ts'
 import { markTable } from '#postgres/table-marks.ts'
 import { RECORD_ROWS, readModel } from '#projections/index.ts'
+import { maskCosts } from './masked-members.ts'
 import type { Reader } from './reader.ts'
 import { decodeCursor, encodeCursor, type Page, type Paging } from './record-queries.ts'
 import { t } from './table-names.ts'
@@ -117,6 +120,49 @@ async function isThere(reader: Reader, { table, by, values }: AnyRef): Promise<b
     readSet: { [table.name]: typeof id === 'number' ? [id] : 'columns' },
   })
   return rows.length > 0
+}
+
+/** An event as a role sees it. */
+export type ShownEvent<E> = E & {
+  /** It is about a record that the role does not see: its content is left out. */
+  readonly isHidden: boolean
+}
+
+/** Events as the reader's role sees them: personal data and costs masked, nothing of records that it does not see. */
+export async function shownEvents<E extends Envelope>(
+  reader: Reader,
+  events: readonly E[],
+): Promise<readonly ShownEvent<E>[]> {
+  const { hidesPersons, hidesCosts } = reader.sight
+  const isSeen = await seenSubjects(reader, [...new Set(events.map(({ subject }) => subject))])
+  return events.map((event) => {
+    if (!isSeen(event.subject)) return { ...event, data: {}, isHidden: true }
+    const data = hidesPersons ? maskedData(event, readModel.personalFields(event), MASKED) : event.data
+    return { ...event, data: hidesCosts ? maskCosts(data) : data, isHidden: false }
+  })
+}
+
+/** Tables by whose rules events are shown; those of stock movements have no document. */
+const TABLE_OF_KIND: Readonly<Partial<Record<string, readonly [table: string, column: string]>>> = {
+  ...RECORD_ROWS,
+  stock_movement: ['stock_movements', 'id'],
+}
+
+/** Which subjects the reader's role sees: by the rule of the record's table, row by row if that has a condition. */
+async function seenSubjects(reader: Reader, subjects: readonly string[]): Promise<(subject: string) => boolean> {
+  const hidden = new Set<string>()
+  for (const [kind, [table, column] = ['', '']] of Object.entries(TABLE_OF_KIND)) {
+    const named = subjects.filter((subject) => subject.startsWith(`${kind}/`))
+    if (named.length === 0 || !reader.hidesRows(table)) continue
+    const { rows } = await reader.query<{ id: number }>({
+      name: `seen_${kind}`,
+      text: `select t.${column} as id from ${markTable(table)} t where t.company_id = $1 and t.${column} = any($2::bigint[])`,
+      values: [named.map((subject) => parseSubject(subject).id)],
+    })
+    const seen = new Set(rows.map(({ id }) => `${kind}/${id}`))
+    for (const subject of named) if (!seen.has(subject)) hidden.add(subject)
+  }
+  return (subject) => !hidden.has(subject)
 }
 
 /** The read-model row of a record, deleted or not; null if the company never had it. */

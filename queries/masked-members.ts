@@ -53,14 +53,16 @@ export const maskedRecord = (kind: RecordKind): string =>
     (PERSONAL_MEMBERS.get(kind) ?? []).map(({ path }) => path),
   )
 
-/** A member in a record's JSON text: inside a string its quotes would be escaped. */
-const COST = /"cost"\s*:\s*"[^"]*"/g
+/** Members with costs, of records and events. */
+const COSTS = ['cost', 'unit_cost']
+/** Such a member in a record's JSON text: inside a string its quotes would be escaped. */
+const COST = new RegExp(`"(${COSTS.join('|')})"\\s*:\\s*(?:"[^"]*"|-?\\d[\\d.]*)`, 'g')
 
 /** The value with all costs replaced by null, in JSON texts too. */
 export function maskCosts<T>(value: T): T {
-  if (typeof value === 'string') return (/^[{[]/.test(value) ? value.replace(COST, '"cost":null') : value) as T
+  if (typeof value === 'string') return (/^[{[]/.test(value) ? value.replace(COST, '"$1":null') : value) as T
   if (Array.isArray(value)) return value.map(maskCosts) as T
   if (value === null || typeof value !== 'object' || Object.getPrototypeOf(value) !== Object.prototype) return value
-  const members = Object.entries(value).map(([name, inner]) => [name, name === 'cost' ? null : maskCosts(inner)])
+  const members = Object.entries(value).map(([name, inner]) => [name, COSTS.includes(name) ? null : maskCosts(inner)])
   return Object.fromEntries(members) as T
 }

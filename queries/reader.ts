@@ -103,6 +103,12 @@ export class Reader {
     return hidden !== null && Object.hasOwn(hidden.columns, column)
   }
 
+  /** Whether the role does not see all rows of a table. */
+  hidesRows(table: string): boolean {
+    const { own, isPayable } = ruleOf(table)
+    return (this.#masks.payables && isPayable === true) || (this.#masks.ownSales && own !== 'all')
+  }
+
   /** The SQL that runs for a statement, with all its values. */
   sent(statement: ReadStatement): SentStatement {
     return this.#sentAs(statement, this.#masks, this.#suffix)

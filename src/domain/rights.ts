@@ -165,6 +165,10 @@ export function permissionsOf(role: Role, adjusted: AdjustedRoles = {}): RolePer
 export const may = ({ granted }: Pick<RolePermissions, 'granted'>, permission: Permission): boolean =>
   granted.includes(permission)
 
+/** Whether a role sees all that a company has, but personal data. */
+export const mayUnmasked = (role: Pick<RolePermissions, 'granted'>): boolean =>
+  UNMASKED.every((permission) => may(role, permission))
+
 export const isLimited = (permission: Permission): permission is LimitedPermission =>
   (LIMITED_PERMISSIONS as readonly Permission[]).includes(permission)
 
@@ -178,20 +182,21 @@ export function mayUpTo(role: RolePermissions, permission: Permission, cents: nu
   return may(role, permission) && (limit === null || cents <= limit)
 }
 
-/** The ledger shows all sales, costs, payables, and what lists show as files. */
-const SHOWN_BY_LEDGER: readonly Permission[] = ['see_all_sales', 'see_costs', 'see_payables', 'export']
+/**
+ * What cannot be masked shows all sales, costs and payables, as a file or to programs: audit packs, whose chain of hashes
+ * would break, exports of a person, keys and users that the company makes.
+ */
+export const UNMASKED: readonly Permission[] = ['see_all_sales', 'see_costs', 'see_payables', 'export']
 
 /** Permissions that are of no use, or leak, without others. */
 const REQUIRED: Readonly<Partial<Record<Permission, readonly Permission[]>>> = {
-  see_audit: SHOWN_BY_LEDGER,
-  see_company: SHOWN_BY_LEDGER,
   refund_orders: ['see_all_sales'],
   delete_receivables: ['edit_receivables'],
   edit_payables: ['see_payables'],
   settle: ['see_payables'],
-  manage_users: ['see_company'],
-  manage_integrations: ['see_company'],
-  manage_company: ['see_company'],
+  manage_users: ['see_company', ...UNMASKED],
+  manage_integrations: ['see_company', ...UNMASKED],
+  manage_company: ['see_company', ...UNMASKED],
 }
 
 /** The permissions with those that they require, in the order of the list (ROLE-111). */

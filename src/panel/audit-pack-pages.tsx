@@ -2,7 +2,7 @@ import { pipeline } from 'node:stream/promises'
 import type { RequestHandler, Response } from 'express'
 import type { PanelSession } from '#access/sessions.ts'
 import { formatCount, formatDateTimeSeconds } from '#domain/person-values.ts'
-import { may } from '#domain/rights.ts'
+import { may, mayUnmasked, type RolePermissions } from '#domain/rights.ts'
 import type { LogError } from '#http/edge.ts'
 import { pathId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
@@ -71,12 +71,15 @@ const LONGEST_SENDING_MS = 2 * 3_600_000
 /** Wait budget for a replica to reach the revision of the pack. */
 const PATIENCE_MS = 1_000
 
+/** Whether the role may download a pack: what it does not see cannot be masked in a chain of hashes (AUDIT-20). */
+const mayTakePack = (permissions: RolePermissions): boolean => may(permissions, 'see_audit') && mayUnmasked(permissions)
+
 /** Whether the session may download personal data in clear. */
 const mayOpenPack = ({
   permissions,
   seesPersonalData,
 }: Pick<PanelSession, 'permissions' | 'seesPersonalData'>): boolean =>
-  may(permissions, 'see_company') && seesPersonalData
+  mayTakePack(permissions) && may(permissions, 'see_company') && seesPersonalData
 
 /** Sends the audit pack to users who may check the books (AUDIT-20), and records the download (AUDIT-26). */
 export function packDownload(context: PanelServices): RequestHandler {
@@ -86,7 +89,7 @@ export function packDownload(context: PanelServices): RequestHandler {
     const { session } = visit
     const isOpened = request.query.dados === 'abertos'
     const pool = context.reads.poolOf(session.companyId)
-    if (!may(session.permissions, 'see_audit') || (isOpened && !mayOpenPack(session))) throw new Problem('owners_only')
+    if (!mayTakePack(session.permissions) || (isOpened && !mayOpenPack(session))) throw new Problem('owners_only')
     response.setHeader('Content-Type', 'application/zip')
     response.setHeader('Content-Disposition', `attachment; filename="auditoria-${session.companyId}.zip"`)
     if (request.method === 'HEAD') return void response.end()
@@ -169,6 +172,8 @@ async function showPack(visit: PageContext): Promise<PanelPage> {
           um índice em palavras. O LEIA-ME.txt explica como verificar. Os dados pessoais vão lacrados.
         </p>
         <p class="hint">
+          {!mayTakePack(session.permissions) &&
+            'Só baixa o pacote quem vê todas as vendas, custos e contas a pagar, e exporta arquivos. '}
           O pacote pode levar alguns minutos; o andamento aparece abaixo. Não feche a janela durante o download.
         </p>
       </Card>
@@ -178,7 +183,7 @@ async function showPack(visit: PageContext): Promise<PanelPage> {
   return {
     title: 'Pacote de auditoria',
     parent: { label: 'Auditoria', to: '/auditoria' },
-    main: { label: 'Baixar pacote', to: PACK_DOWNLOAD },
+    main: mayTakePack(session.permissions) && { label: 'Baixar pacote', to: PACK_DOWNLOAD },
     more: [
       mayOpen && {
         label: 'Baixar com dados pessoais abertos',

@@ -13,7 +13,8 @@ import { findTableCheck } from '#integrity/table-checks.ts'
 import { openedEventAt, type TimelineFilters, timeline } from '#integrity/timeline.ts'
 import { type Envelope, isRefusal, streamOf } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import { getRow, readModelHead } from '#queries/event-queries.ts'
+import { getRow, readModelHead, shownEvents } from '#queries/event-queries.ts'
+import { hidesContents } from '#queries/reader.ts'
 import { choiceInput, dateInput, integerInput, namedOptions, type Option } from './forms/input-kinds.ts'
 import { type Fields, filledWith, filterProblems } from './forms/panel-form.ts'
 import { atMoment, link, momentOf } from './page-context.ts'
@@ -31,7 +32,6 @@ import {
   namesOfSubjects,
   Raw,
   recordQuery,
-  shownEvent,
   splitTechnical,
 } from './record-history.tsx'
 import { FilterProblems, Filters } from './ui/filters.tsx'
@@ -202,6 +202,7 @@ async function events(visit: PageContext, { antes, ...asked }: TimelineQuery) {
   const filters = filtersOf(asked, readModel.timezone)
   const corrections = await correctionsOf(readModel.reader)
   const found = await timeline(context.reads.store, readModel.companyId, corrections, before, filters, EVENTS_OF_A_PAGE)
+  const shown = await shownEvents(readModel.reader, found.events)
   const actors = await namesOfActors(readModel, found.events)
   const names = await namesOfSubjects(readModel, found.events)
   return (
@@ -209,16 +210,17 @@ async function events(visit: PageContext, { antes, ...asked }: TimelineQuery) {
       <ListTable
         isList
         caption="Linha do tempo"
-        rows={found.events}
+        rows={shown}
         empty="Nenhuma atividade neste período."
         columns={[
           { head: 'Evento nº', cell: (event) => <EventLink event={event} visit={visit} /> },
           { head: 'Quando', cell: (event) => formatDateTimeSeconds(event.recorded_at, readModel.timezone) },
-          { head: 'Atividade', cell: (event) => eventName(event.type) },
+          { head: 'Atividade', cell: (event) => (event.isHidden ? WITHHELD : eventName(event.type)) },
           { head: 'Campos', cell: (event) => fieldsChangedBy(event).join(', ') || '—', isExtra: true },
           {
             head: 'Registro',
-            cell: ({ subject }) => <RecordLink subject={subject} name={names(subject)} visit={visit} />,
+            cell: ({ subject, isHidden }) =>
+              isHidden ? WITHHELD : <RecordLink subject={subject} name={names(subject)} visit={visit} />,
           },
           { head: 'Origem', cell: (event) => ORIGINS[event.origin], isExtra: true },
           { head: 'Quem', cell: (event) => actors(event.actor), isExtra: true },
@@ -280,15 +282,39 @@ async function statesAround(visit: PageContext, { subject, revision }: Envelope)
   }
 }
 
+/** An event about a record that the role does not see: when it was, and its place in the chain. */
+async function withheldEvent({ readModel }: PageContext, event: Envelope): Promise<PanelPage> {
+  const actors = await namesOfActors(readModel, [event])
+  const body = (
+    <Card title="Resumo">
+      <p>O conteúdo deste evento não aparece para o seu perfil de acesso.</p>
+      <Facts
+        facts={[
+          ['Quando', formatDateTimeSeconds(event.recorded_at, readModel.timezone)],
+          ['Origem', ORIGINS[event.origin]],
+          ['Quem', actors(event.actor)],
+          ['Hash', <code>{event.hash}</code>],
+          ['Hash do evento anterior', <code>{event.previous_hash}</code>],
+        ]}
+      />
+    </Card>
+  )
+  return { title: `Evento nº ${event.revision}`, parent: { label: 'Auditoria', to: PATH }, body }
+}
+
 /** One event: its content and changes in words, its stored form and hash. */
 async function showEvent(visit: PageContext): Promise<PanelPage | null> {
-  const { readModel, context, params, session } = visit
+  const { readModel, context, params } = visit
   if (!/^\d{1,15}$/.test(params.revision ?? '')) return null
   const revision = Number(params.revision)
   const found = await openedEventAt(context.reads, readModel.companyId, revision)
   if (!found) return null
-  const event = session.seesPersonalData ? found.event : shownEvent(found.event, session)
-  const { data: opened } = shownEvent({ ...found.event, data: found.opened }, session)
+  const { reader } = readModel
+  const [masked, inClear] = await shownEvents(reader, [found.event, { ...found.event, data: found.opened }])
+  if (!masked || !inClear || masked.isHidden) return withheldEvent(visit, found.event)
+  const isWhole = !hidesContents(reader.sight)
+  const { isHidden: _, ...event } = isWhole ? { ...found.event, isHidden: false } : masked
+  const opened = inClear.data
   const actors = await namesOfActors(readModel, [event])
   const name = (await namesOfSubjects(readModel, [event]))(event.subject)
   const changes = await statesAround(visit, event)
@@ -331,10 +357,7 @@ async function showEvent(visit: PageContext): Promise<PanelPage | null> {
           />
         </details>
         <Raw title="Dados (JSON)" value={opened} />
-        <Raw
-          title={session.seesPersonalData ? 'Evento como foi gravado (JSON)' : 'Evento (JSON), sem o que é retido'}
-          value={event}
-        />
+        <Raw title={isWhole ? 'Evento como foi gravado (JSON)' : 'Evento (JSON), sem o que é retido'} value={event} />
       </Card>
     </>
   )
@@ -350,6 +373,9 @@ async function showEvent(visit: PageContext): Promise<PanelPage | null> {
     body,
   }
 }
+
+/** In place of what an event is about. */
+const WITHHELD = 'Retido'
 
 /** Events per portion of a file. */
 const OF_A_FILE = 500
@@ -370,16 +396,18 @@ const timelineFile: TableRoute = {
       for (let before: number | null = revision + 1; before !== null; ) {
         const found = await timeline(context.reads.store, readModel.companyId, corrections, before, filters, OF_A_FILE)
         const actors = await namesOfActors(readModel, found.events)
-        for (const { revision, recorded_at, type, subject, origin, actor, hash } of found.events)
+        for (const event of await shownEvents(readModel.reader, found.events)) {
+          const { revision, recorded_at, type, subject, origin, actor, hash, isHidden } = event
           yield [
             revision,
             formatDateTimeSeconds(recorded_at, readModel.timezone),
-            eventName(type),
-            subjectName(subject),
+            isHidden ? WITHHELD : eventName(type),
+            isHidden ? WITHHELD : subjectName(subject),
             ORIGINS[origin],
             actors(actor),
             hash,
           ]
+        }
         before = found.before
       }
     }

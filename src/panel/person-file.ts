@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Request, RequestHandler, Response } from 'express'
 import type { PanelSession } from '#access/sessions.ts'
 import { formatDateTimeSeconds } from '#domain/person-values.ts'
-import { may } from '#domain/rights.ts'
+import { may, mayUnmasked } from '#domain/rights.ts'
 import { JSON_TYPE } from '#http/answers.ts'
 import { Problem } from '#http/problems.ts'
 import { recordDownload } from '#integrity/downloads.ts'
@@ -208,7 +208,7 @@ const canExportPerson = ({
   permissions,
   seesPersonalData,
 }: Pick<PanelSession, 'permissions' | 'seesPersonalData'>): boolean =>
-  may(permissions, 'see_company') && may(permissions, 'export') && seesPersonalData
+  may(permissions, 'see_company') && mayUnmasked(permissions) && seesPersonalData
 
 /** Sends the data export of a person as a file to permitted users (PRIV-51), and records the download (AUDIT-26). */
 export function dataExportDownload(context: PanelServices): RequestHandler {

@@ -1,14 +1,9 @@
-import type { PanelSession } from '#access/sessions.ts'
 import { formatDateTimeSeconds, formatQuantity, MASKED } from '#domain/person-values.ts'
-import { may } from '#domain/rights.ts'
 import { limitedText } from '#domain/text.ts'
 import { type Envelope, isRefusal } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import { maskedData } from '#ledger/sealed-fields.ts'
 import { isJsonObject } from '#lib/json.ts'
-import { readModel as readModelOfNow } from '#projections/index.ts'
-import { listActors, listHistory, listKnownActors, listSubjectNames } from '#queries/event-queries.ts'
-import { maskCosts } from '#queries/masked-members.ts'
+import { listActors, listHistory, listKnownActors, listSubjectNames, shownEvents } from '#queries/event-queries.ts'
 import type { Option } from './forms/input-kinds.ts'
 import { link } from './page-context.ts'
 import type { PageContext, PageReadModel } from './panel-route.ts'
@@ -251,17 +246,17 @@ const OTHERS = 10
 
 /** Events of a record, from the ledger. Hidden on pages of the past. */
 export async function History({ visit, subject, others = [] }: HistoryProps) {
-  const { readModel, context, session } = visit
+  const { readModel, context } = visit
   if (readModel.moment) return null
   const pageOf = (of: string) => listHistory({ ...context.reads, reader: readModel.reader }, of, { limit: SHOWN })
   const page = await pageOf(subject)
   if (!page || isRefusal(page)) return null
   const further = await Promise.all(others.slice(0, OTHERS).map(pageOf))
-  const events = [page, ...further]
+  const found = [page, ...further]
     .flatMap((each) => (each && !isRefusal(each) ? recordsOnPage<Envelope>(each) : []))
     .toSorted((one, other) => one.revision - other.revision)
     .slice(0, SHOWN)
-    .map((event) => shownEvent(event, session))
+  const events = (await shownEvents(readModel.reader, found)).filter(({ isHidden }) => !isHidden)
   const changes = changesOfEach(events, readModel.timezone)
   const actors = await namesOfActors(readModel, events)
   return (
@@ -317,12 +312,6 @@ const Revision = ({ revision, visit }: { readonly revision: number; readonly vis
 export function recordQuery(subject: string): { tipo: string; numero: number } {
   const { type, id } = parseSubject(subject)
   return { tipo: type, numero: id }
-}
-
-/** A decrypted event, with personal data and costs masked for the session. */
-export function shownEvent(event: Envelope, session: Pick<PanelSession, 'seesPersonalData' | 'permissions'>): Envelope {
-  const data = session.seesPersonalData ? event.data : maskedData(event, readModelOfNow.personalFields(event), MASKED)
-  return { ...event, data: may(session.permissions, 'see_costs') ? data : maskCosts(data) }
 }
 
 /** Form that opens the page as of a date and time. */

@@ -82,18 +82,18 @@ describeInBrowser('owner in a browser', () => {
         .evaluateAll((all) => all.map((each) => each.getAttribute('value')))
     const box = (permission: string) => page.locator(`input[value=${permission}]`)
     const before = await ticked()
-    const required = ['see_all_sales', 'see_costs', 'see_payables', 'export']
+    const required = ['see_all_sales', 'see_costs', 'see_payables', 'export', 'see_company']
     expect(before).not.to.include.members(required)
-    await box('see_audit').check()
-    expect(await ticked()).to.have.members([...new Set([...before, ...required, 'see_audit'])])
+    await box('manage_integrations').check()
+    expect(await ticked()).to.have.members([...new Set([...before, ...required, 'manage_integrations'])])
     await check(page)
     await box('see_costs').uncheck()
-    expect(await box('see_audit').isChecked()).to.equal(false)
-    await box('see_audit').check()
+    expect(await box('manage_integrations').isChecked()).to.equal(false)
+    await box('manage_integrations').check()
     await press(page, 'Salvar')
     await page.getByRole('heading', { name: 'Perfis de acesso' }).waitFor()
     await page.goto(page.url().replace(/perfis.*/, 'perfis/clerk'))
-    expect(await ticked()).to.include.members([...required, 'see_audit'])
+    expect(await ticked()).to.include.members([...required, 'manage_integrations'])
   })
 
   it('copies a secret with its copy button', async () => {

@@ -201,7 +201,7 @@ describe('the doors beside the panel, as a thief tries them', () => {
 
   it('grants what shows the ledger with what it shows, and approves no guess [ROLE-111] [ROLE-121]', async () => {
     const limits = { return_limit: '100.00', discount_limit: '100.00' }
-    await company.run(adjustRole, { role: 'manager', permissions: ['see_audit'], ...limits })
+    await company.run(adjustRole, { role: 'manager', permissions: ['manage_integrations'], ...limits })
     const manager = await panelUser(api, company, 'manager')
     expect((await manager.get('/painel/contas-a-pagar')).status).to.equal(200)
     const path = `/painel/vendas/${(await counter.sell({ seller: { user_id: clerk.id } })).id}/cancelar`

@@ -1,4 +1,6 @@
 import { expect } from 'chai'
+import { adjustRole } from '#commands/user-commands.ts'
+import type { Permission } from '#domain/rights.ts'
 import { checkTables } from '#integrity/table-checks.ts'
 import { panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 import { tamperBy } from '../support/tamper.ts'
@@ -114,6 +116,49 @@ describe('panel: audit', () => {
       const { html } = await auditor.get(`/painel/${path}`)
       expect(html, path).to.include('(retido)').and.not.to.include('Maria').and.not.to.include('98765')
     }
+  })
+
+  it('shows a role what it sees of records, and nothing else of their events [ROLE-1062] [ROLE-1063]', async () => {
+    const permissions: Permission[] = ['see_audit', 'see_company']
+    await company.run(adjustRole, { role: 'manager', permissions, return_limit: null, discount_limit: null })
+    const manager = await panelUser(api, company, 'manager')
+    const before = await revision()
+    const made = async (path: string, body: object) => {
+      const reply = await company.post(path, body)
+      expect(reply.status, reply.text).to.equal(201)
+      return reply.body.data.id as number
+    }
+    const item = await made('/catalog/items', { name: 'Café', price: '19.00', cost: '7.77', stock: '5' })
+    const purchase = { catalog_item_id: item, kind: 'purchase', quantity: '2', unit_cost: '6.54' }
+    await made('/stock/movements', purchase)
+    const payable = await made('/finance/payables', {
+      description: 'Aluguel',
+      amount: '321.98',
+      due_date: '2026-12-01',
+    })
+    const cash = await company.paymentType('cash')
+    const sold = { description: 'Cesta', quantity: '1', unit_price: '13.57' }
+    const sale = await made('/sales', { items: [sold], payments: [{ payment_type_id: cash, amount: '13.57' }] })
+    const hidden = /7[.,]77|6[.,]54|321[.,]98|13[.,]57|Aluguel|Cesta/
+    const paths = [
+      ...Array.from({ length: (await revision()) - before }, (_, n) => `auditoria/eventos/${before + 1 + n}`),
+      'auditoria',
+      `catalogo/${item}`,
+      'auditoria/pacote',
+    ]
+    for (const path of paths) {
+      const { status, html } = await manager.get(`/painel/${path}`)
+      expect(status, path).to.equal(200)
+      expect(textIn(html), path).not.to.match(hidden)
+      expect(html, path).not.to.match(hidden)
+    }
+    for (const revised of paths.slice(0, -3)) expect((await owner.get(`/painel/${revised}`)).status).to.equal(200)
+    expect(textIn((await manager.get('/painel/auditoria')).html)).to.include('Retido')
+    for (const path of [`registros/payable/${payable}`, `registros/sale/${sale}`])
+      expect((await manager.get(`/painel/auditoria/${path}`)).status).to.equal(404)
+    for (const path of ['auditoria/pacote/baixar', 'auditoria.csv', `dados-pessoais/user/${owner.id}/json`])
+      expect((await manager.get(`/painel/${path}`)).status, path).to.equal(403)
+    expect((await manager.get('/painel/auditoria/pacote')).html).not.to.include('/painel/auditoria/pacote/baixar')
   })
 
   it('shows an event as stored, with its hash, and the record before and after it', async () => {

@@ -49,8 +49,9 @@ describe('adjusting a role', () => {
 
   const ALL_OF_LEDGER = ['see_all_sales', 'see_costs', 'see_payables', 'export'] as const
   for (const [permission, required] of [
-    ['see_audit', ALL_OF_LEDGER],
-    ['see_company', ALL_OF_LEDGER],
+    ['see_audit', []],
+    ['see_company', []],
+    ['manage_integrations', [...ALL_OF_LEDGER, 'see_company']],
     ['manage_users', [...ALL_OF_LEDGER, 'see_company']],
     ['settle', ['see_payables']],
   ] as const)
