@@ -6,11 +6,10 @@ import { sendJson } from '#http/answers.ts'
 import { projectFile } from '#http/assets.ts'
 import { chargeRead, companyBodyBudget, jsonBodyUpTo, limitLargeRequests } from '#http/bodies.ts'
 import { forbidCaching, limitUnauthenticatedBy, publicDocument, requireHttps, routed } from '#http/edge.ts'
-import { routeSpecificity } from '#http/paths.ts'
+import { routesByPath } from '#http/paths.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { verifierKey, vkeyOf } from '#integrity/note.ts'
 import type { ProofServices } from '#integrity/proof-services.ts'
-import { groupBy } from '#lib/collections.ts'
 import { type ApiServices, authenticate, callerOf, MAX_BODY_BYTES, type Route, requireScope } from './api-route.ts'
 import { serveContract } from './contract/contract-document.ts'
 import { handlerOf } from './handlers.ts'
@@ -110,7 +109,7 @@ export function apiV1(services: ApiServices): Router {
     ),
   ]
   const areas = new Map<string, Router>()
-  for (const [path, routes] of routesByPath()) {
+  for (const [path, routes] of routesByPath(V1_ROUTES)) {
     const area = areas.get(areaOf(path)) ?? express.Router(EXACT)
     areas.set(areaOf(path), area)
     const one = area.route(path).all(routed(`/api/v1${path}`))
@@ -132,12 +131,3 @@ export function apiV1(services: ApiServices): Router {
  * all patterns.
  */
 const areaOf = (path: string): string => path.split('/', 2)[1] ?? ''
-
-/**
- * Fixed paths precede those with an id in the same position: `/customers/batch` is not the customer with the id
- * `batch`.
- */
-function routesByPath(): [path: string, routes: Route[]][] {
-  const routes = groupBy(V1_ROUTES, ({ path }) => path)
-  return [...routes].sort(([a], [b]) => (routeSpecificity(a) < routeSpecificity(b) ? -1 : 1))
-}

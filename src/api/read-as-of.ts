@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { invalid, type Refusal, type RefusalCode, refuse } from '#domain/refusals.ts'
 import { SCOPES } from '#domain/rights.ts'
-import { describeQuery, matchPath, type Params, routeSpecificity } from '#http/paths.ts'
+import { bySpecificity, describeQuery, matchPath, type Params } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { type AsOfCore, type AsOfMoment, type CompanyAsOf, withCompanyAsOf } from '#integrity/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -11,9 +11,7 @@ import { V1_ROUTES } from './api-v1.ts'
 import { proofRoutes } from './v1/proof-routes.ts'
 import { receiptRoute } from './v1/receipts.ts'
 
-const READS = V1_ROUTES.filter((route): route is ReadRoute => 'read' in route).sort((a, b) =>
-  routeSpecificity(a.path) < routeSpecificity(b.path) ? -1 : 1,
-)
+const READS = bySpecificity(V1_ROUTES.filter((route): route is ReadRoute => 'read' in route))
 
 /**
  * Paths without an as-of answer: the current key and clock, verification of the ledger as stored now, and its proofs.

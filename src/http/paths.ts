@@ -3,6 +3,7 @@ import type { ZodOpenApiOverrideContext, ZodOpenApiOverrideMeta } from 'zod-open
 import { Instant } from '#domain/instant.ts'
 import { describeIssues, type Problems } from '#domain/refusals.ts'
 import { limitedText } from '#domain/text.ts'
+import { groupBy } from '#lib/collections.ts'
 
 /** Path parameters, as text. */
 export type Params = Readonly<Record<string, string>>
@@ -11,7 +12,20 @@ export type Params = Readonly<Record<string, string>>
  * Sort key of a route pattern: fixed segments precede parameters in the same position, because a tilde sorts after all
  * characters of a path.
  */
-export const routeSpecificity = (path: string): string => path.replaceAll(/:\w+/g, '~')
+const specificity = (path: string): string => path.replaceAll(/:\w+/g, '~')
+
+/** What all routes have: those of API v1, of the panel and of tills. */
+interface RouteAt {
+  readonly path: string
+}
+
+/** Routes in the order in which they match: `/customers/batch` is not the customer with the id `batch`. */
+export const bySpecificity = <R extends RouteAt>(routes: readonly R[]): R[] =>
+  routes.toSorted((a, b) => (specificity(a.path) < specificity(b.path) ? -1 : 1))
+
+/** The same, together by their paths. */
+export const routesByPath = <R extends RouteAt>(routes: readonly R[]): Map<string, R[]> =>
+  groupBy(bySpecificity(routes), ({ path }) => path)
 
 /** Parameters of a path that matches a route pattern; null if it does not match. */
 export function matchPath(pattern: string, path: string): Record<string, string> | null {

@@ -8,7 +8,7 @@ import { createUser } from '#commands/user-commands.ts'
 import { addDays, Instant, localInstant, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import { may, type Permission, ROLE_TRAITS, type RolePermissions } from '#domain/rights.ts'
-import { routeSpecificity } from '#http/paths.ts'
+import { bySpecificity } from '#http/paths.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { type AsOfMoment, type CompanyAsOf, PastUnavailable, withCompanyAsOf } from '#integrity/as-of.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
@@ -65,13 +65,11 @@ export const mayOpen = (role: RolePermissions, route: PanelRoute): boolean =>
 export function routeAt(
   routes: readonly PanelRoute[],
 ): (method: 'GET' | 'POST', path: string) => PanelRoute | undefined {
-  const places = [...routes]
-    .sort((a, b) => (routeSpecificity(a.path) < routeSpecificity(b.path) ? -1 : 1))
-    .map((route) => ({
-      route,
-      method: 'submit' in route ? 'POST' : 'GET',
-      pattern: new RegExp(`^${route.path.replace(/:\w+/g, '[^/]+')}$`),
-    }))
+  const places = bySpecificity(routes).map((route) => ({
+    route,
+    method: 'submit' in route ? 'POST' : 'GET',
+    pattern: new RegExp(`^${route.path.replace(/:\w+/g, '[^/]+')}$`),
+  }))
   return (method, path) => places.find((place) => place.method === method && place.pattern.test(path))?.route
 }
 

@@ -2,7 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { Request, RequestHandler, Response } from 'express'
 import type { ComponentChildren } from 'preact'
 import type { PanelSession } from '#access/sessions.ts'
-import { asEvents, sendUnlessBehind } from '#http/event-stream.ts'
+import { streamChanges } from '#http/event-stream.ts'
 import { repeat } from '#lib/background-loops.ts'
 import { createFairShareLimiter } from '#lib/fair-sharing.ts'
 import { link } from './page-context.ts'
@@ -113,33 +113,17 @@ const PAGES_OF_COMPANY = 100
 /** Path of the event stream for pages, below the panel. */
 export const LIVE_PATH = '/ao-vivo'
 
-/**
- * Server-sent events: `mudou` when the ledger has moved beyond the revision that the page shows (`?desde=`). Pages then
- * reload themselves; the stream carries nothing but the revision.
- */
+/** Tells open pages that the ledger has moved, while their session is live. */
 export function liveStream({ live, access: { sessions } }: PanelServices): RequestHandler {
   const places = createFairShareLimiter(PAGES, PAGES_OF_COMPANY)
   const everyCheck = createChecks()
   return (request, response) => {
-    // HEAD ends at once.
-    if (request.method === 'HEAD') return void asEvents(response).end()
     const { companyId } = response.locals.session as PanelSession
-    const since = /^\d{1,15}$/.test(String(request.query.desde)) ? Number(request.query.desde) : 0
-    const moved = (revision: number) => sendUnlessBehind(response, `event: mudou\ndata: ${revision}\n\n`)
-    const stop = live.subscribe(companyId, since, { moved, ended: () => response.end() }, places)
-    const leave = everyCheck(() => void goOn())
-    response.on('close', () => {
-      leave()
-      stop()
+    const goOn = async (beat: () => void) => ((await stillIn(request)) ? beat() : response.end())
+    streamChanges(request, response, {
+      follow: (since, follower) => live.subscribe(companyId, since, follower, places),
+      every: (beat) => everyCheck(() => void goOn(beat)),
     })
-    start(response)
-
-    /** Sends a comment while the session is live; proxies close connections that are silent for a minute. */
-    async function goOn(): Promise<void> {
-      const isStill = await stillIn(request)
-      if (isStill) sendUnlessBehind(response, ':\n\n')
-      else response.end()
-    }
   }
 
   /** If the database is unreachable, the session counts as live. */
@@ -168,11 +152,6 @@ function createChecks(): (check: () => void) => () => void {
       timer = undefined
     }
   }
-}
-
-function start(response: Response): void {
-  asEvents(response).flushHeaders()
-  sendUnlessBehind(response, 'retry: 2000\n\n')
 }
 
 interface LiveProps {

@@ -13,9 +13,8 @@ import {
   unauthenticatedBodyBudget,
 } from '#http/bodies.ts'
 import { limitUnauthenticatedBy, problemHandler, requireHttps, routed } from '#http/edge.ts'
-import { type Params, routeSpecificity } from '#http/paths.ts'
+import { type Params, routesByPath } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
-import { groupBy } from '#lib/collections.ts'
 import type { KeyedSemaphore } from '#lib/fair-sharing.ts'
 import { countPending, type PendingCounts } from '#queries/company-queries.ts'
 import { PACK_DOWNLOAD, packDownload } from './audit-pack-pages.tsx'
@@ -163,7 +162,7 @@ export function panel(context: PanelServices): Router {
     .get(stepFirst, receiptFileDownload())
     .all(onlyBy('GET, HEAD'))
   const files = fileTurns()
-  for (const [path, routes] of routesByPath()) {
+  for (const [path, routes] of routesByPath(PANEL_ROUTES)) {
     const one = router.route(path).all(routed(`${PANEL}${path}`))
     for (const route of routes)
       one['submit' in route ? 'post' : 'get'](handlerOf(route, { files, pages: context.traffic.panelTurns }))
@@ -186,11 +185,6 @@ function createSeparateLimits({ limits }: PanelServices): (request: Request) => 
   const streams = createMinuteLimit({ perMinute: limits.panel.ofSession })
   const fromOtherSites = createMinuteLimit({ perMinute: CROSS_SITE_PER_MINUTE })
   return (request) => (request.path === LIVE_PATH ? streams : isCrossSite(request) ? fromOtherSites : null)
-}
-
-function routesByPath(): [path: string, routes: PanelRoute[]][] {
-  const routes = groupBy(PANEL_ROUTES, ({ path }) => path)
-  return [...routes].sort(([a], [b]) => (routeSpecificity(a) < routeSpecificity(b) ? -1 : 1))
 }
 
 interface PanelTurns {

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import type { Pool } from 'pg'
-import { asEvents, sendUnlessBehind } from '#http/event-stream.ts'
+import { type PageFollower, streamChanges } from '#http/event-stream.ts'
 import type { LiveUpdates } from '#http/live-updates.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { createFairShareLimiter } from '#lib/fair-sharing.ts'
@@ -13,14 +13,6 @@ const PAGES = 1_000
 
 /** Minimum interval between queries of a company's orders, in ms: a busy company commits many times a second. */
 const PAUSE_MS = 250
-
-/** An open page. The callbacks must not throw. */
-interface Follower {
-  /** The order has changed, as of this revision. */
-  moved(revision: number): void
-  /** No further updates follow. */
-  ended(): void
-}
 
 interface FollowedOrder {
   readonly companyId: number
@@ -35,7 +27,7 @@ interface OrderUpdates {
    * Reports changes after `since`, immediately if there are any. Returns the unsubscribe function. @throws Unavailable
    * when the bound is reached
    */
-  follow(followed: FollowedOrder, follower: Follower): () => void
+  follow(followed: FollowedOrder, follower: PageFollower): () => void
 }
 
 interface OrderUpdatesOptions {
@@ -47,7 +39,7 @@ interface OrderUpdatesOptions {
 interface FollowerState {
   readonly orderId: number
   known: number
-  readonly follower: Follower
+  readonly follower: PageFollower
 }
 
 /** The open pages of a company's buyers. */
@@ -138,37 +130,23 @@ function notifyFollower(page: FollowerState, revision: number): void {
   page.follower.moved(revision)
 }
 
-/** Heartbeat interval: proxies close connections that are silent for a minute. */
+/** Heartbeat interval. */
 const BEAT_MS = 20_000
 
 export type Followers = ReturnType<typeof createOrderUpdates>
 
-/**
- * Server-sent events: `mudou` when the order has changed after the revision that the page shows (`?desde=`). The page
- * then reloads; the stream carries nothing but the revision.
- */
+/** Tells an open page that its order has changed. */
 export function streamTo(
   followers: Followers,
   { companyId, order }: BuyersOrder,
   request: Request,
   response: Response,
 ) {
-  asEvents(response)
-  // HEAD ends at once.
-  if (request.method === 'HEAD') return void response.end()
-  const since = /^\d{1,15}$/.test(String(request.query.desde)) ? Number(request.query.desde) : 0
-  const stop = followers.follow(
-    { companyId, orderId: order.id, since },
-    {
-      moved: (revision) => sendUnlessBehind(response, `event: mudou\ndata: ${revision}\n\n`),
-      ended: () => response.end(),
+  streamChanges(request, response, {
+    follow: (since, follower) => followers.follow({ companyId, orderId: order.id, since }, follower),
+    every(beat) {
+      const beats = setInterval(beat, BEAT_MS)
+      return () => clearInterval(beats)
     },
-  )
-  const beat = setInterval(() => sendUnlessBehind(response, ':\n\n'), BEAT_MS)
-  response.on('close', () => {
-    clearInterval(beat)
-    stop()
   })
-  response.flushHeaders()
-  sendUnlessBehind(response, 'retry: 2000\n\n')
 }

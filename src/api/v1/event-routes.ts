@@ -6,7 +6,7 @@ import { type RecordKind, Subject } from '#domain/record-values.ts'
 import type { Scope } from '#domain/rights.ts'
 import { limitedText } from '#domain/text.ts'
 import { EVENT_TYPES, isDeliverable, WEBHOOK_EVENTS, type WebhookEvent } from '#events/catalogue.ts'
-import { asEvents } from '#http/event-stream.ts'
+import { openEventStream } from '#http/event-stream.ts'
 import { pathId, QueryFlag, QueryInstant } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { GENESIS_HASH } from '#ledger/command.ts'
@@ -309,8 +309,7 @@ async function send(context: StreamContext<StreamQuery>, response: Response): Pr
     state.sentTo = state.at
   }, BEAT_MS)
   try {
-    asEvents(response).flushHeaders()
-    response.write(`retry: ${RETRY_MS}\n\n`)
+    openEventStream(response, RETRY_MS)
     while (!state.isOver) {
       if (state.head <= state.at) {
         await new Promise<void>((resolve) => {
