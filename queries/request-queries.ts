@@ -72,7 +72,7 @@ const present = (record: unknown, timezone: string): RequestObject => {
 
 const callListing: Listing<RequestFilters> = {
   resource: 'requests',
-  from: `${t.calls} t`,
+  from: `${t.request_log} t`,
   record: CALL_JSON,
   filters: {
     api_key_id: (id) => `t.api_key_id = ${id}::bigint`,
@@ -97,7 +97,7 @@ export const listRequests = (reader: Reader, query: Paging & RequestFilters): Pr
 /** A request of the company with its stored details. */
 export function getRequest(reader: Reader, id: string): Promise<FoundRecords> {
   const record = `select json_build_object('call', ${CALL_JSON}, 'body', t.body::json, 'details', t.details::json)
-    from ${t.calls} t where t.company_id = $1 and t.id = $2`
+    from ${t.request_log} t where t.company_id = $1 and t.id = $2`
   return getPresented(reader, { name: 'get_call', record, values: [id] }, (found, timezone) => {
     const { call, body, details } = found as { call: RequestObject; body: unknown; details: object | null }
     return { ...present(call, timezone), body, details }

@@ -209,7 +209,7 @@ const SHOWN = 20
 export async function listWebhookNotifications(reader: Reader): Promise<ListedNotification[]> {
   const { rows } = await reader.query<ListedNotification>({
     name: 'list_notices',
-    text: `select kind, data, created_at from ${t.notices}
+    text: `select kind, data, created_at from ${t.notifications}
            where company_id = $1 and created_at > now() - make_interval(days => $2)
            order by created_at desc limit $3`,
     values: [SHOWN_DAYS, SHOWN],

@@ -32,7 +32,7 @@ let endingSince: number | null = null
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, insistOnEnd)
 await service.start().catch((error: unknown) => {
   if (error instanceof DataDirInUse) process.stderr.write(`${error.message}\n`)
-  else if (endingSince === null) logger.error({ err: error }, 'the service could not start')
+  else if (endingSince === null) logger.error({ err: error }, 'service: start failed')
   end(1)
 })
 
@@ -58,7 +58,7 @@ function end(exitCode: number): void {
   endingSince = performance.now()
   setTimeout(() => process.exit(1), STOP_TIMEOUT_MS).unref()
   void service.stop().then(() => {
-    logger.info('stopped')
+    logger.info('service: stopped')
     process.exit(exitCode)
   })
 }

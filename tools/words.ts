@@ -69,6 +69,87 @@ export function portugueseFaultsOf(files: ReadonlyMap<string, string>, phrases: 
   return faults
 }
 
+/** Words that an engineer on call would have to translate. */
+const REFUSED_IN_LOGS = /\bwho\b|what (?:is|was)|could not be|\basked\b|\btold\b|in vain|vouch/
+const LOG_CALL =
+  /(?<!console\.|Math\.)\b(?:log|warn|logger\.(?:info|warn|error))\(\s*(?:\{[^}]*\},\s*)?(['"`])((?:\\.|(?!\1).)+)\1/g
+
+/** Log lines of the service that are not `component: what happened` in plain words. */
+export function logFaultsOf(files: ReadonlyMap<string, string>): string[] {
+  return [...files].flatMap(([path, text]) =>
+    Array.from(text.matchAll(LOG_CALL), ([, , message = '']) => message)
+      .filter((message) => !/^[a-zA-Z][\w -]*: \S/.test(message) || REFUSED_IN_LOGS.test(message))
+      .map((message) => `${path}: log "${message}": write \`component: what happened\`, with identifiers as fields`),
+  )
+}
+
+const REFUSED_IN_SQL = /calls|notices|stranger|sealing|\bseal_|let_through|asked|told_to/
+/** Columns with a unit or a secret. */
+const NEEDS_COMMENT = /(?:^|_)(?:ms|cents|bytes|hash|secrets?|wrapped)$/
+const SQL_NAME = /create (?:unlogged )?(?:table|sequence|function) ((?:ops|ledger)\.\w+)/g
+
+/** Names of tables and functions that are not those of the product, and tables without a comment. */
+export function sqlFaultsOf(files: ReadonlyMap<string, string>): string[] {
+  const faults: string[] = []
+  for (const [path, text] of files) {
+    for (const [statement, name = ''] of text.matchAll(SQL_NAME)) {
+      if (REFUSED_IN_SQL.test(name)) faults.push(`${path}: ${name}: use the noun of the pages and the contract`)
+      if (/table (?:ops|ledger)/.test(statement) && !text.includes(`comment on table ${name} is '`))
+        faults.push(`${path}: ${name} has no comment`)
+    }
+  }
+  for (const [path, text] of files)
+    for (const [, table = '', body = ''] of text.matchAll(
+      /create (?:unlogged )?table ((?:ops|ledger)\.\w+) \(\n([\s\S]*?)\n\)/g,
+    ))
+      for (const [, column = ''] of body.matchAll(/^ {2}(\w+) /gm))
+        if (NEEDS_COMMENT.test(column) && !text.includes(`comment on column ${table}.${column} is '`))
+          faults.push(`${path}: ${table}.${column} has a unit or a secret, and no comment`)
+  return faults
+}
+
+const TITLE = /\b(?:it|describe)\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g
+const LONGEST_TITLE = 100
+const REFUSED_IN_TITLES = /\b(?:whoever|nobody|somebody|drama|dice|shelf)\b/i
+
+/** Titles of tests that are too long or cute; what stands in \${} counts as one character. */
+export function titleFaultsOf(files: ReadonlyMap<string, string>): string[] {
+  return [...files].flatMap(([path, text]) =>
+    Array.from(text.matchAll(TITLE), ([, , title = '']) => title.replace(/\$\{[^}]*\}/g, '…'))
+      .filter((title) => title.length > LONGEST_TITLE || REFUSED_IN_TITLES.test(title))
+      .map((title) => `${path}: title "${title}": one claim, at most ${LONGEST_TITLE} characters`),
+  )
+}
+
+/** Most words of pages, by the beginning of their path; all pages together have MOST_WORDS. */
+const PAGE_BOUNDS: readonly (readonly [path: string, words: number])[] = [
+  ['README.md', 700],
+  ['SECURITY.md', 1_500],
+  ['CONTRIBUTING.md', 1_200],
+  ['docs/ARCHITECTURE.md', 2_000],
+  ['docs/performance.md', 1_500],
+  ['docs/requirements/', 18_500],
+]
+const LONGEST_DECISION = 700
+const MOST_WORDS = 80_000
+
+const wordsIn = (text: string): number => text.split(/\s+/).filter((word) => word !== '').length
+
+/** Pages that have outgrown their bound. */
+export function pageFaultsOf(files: ReadonlyMap<string, string>): string[] {
+  const counts = [...files].map(([path, text]) => [path, wordsIn(text)] as const)
+  const sumOf = (prefix: string) =>
+    counts.filter(([path]) => path.startsWith(prefix)).reduce((sum, [, words]) => sum + words, 0)
+  return [
+    ...[...PAGE_BOUNDS, ['', MOST_WORDS] as const]
+      .filter(([prefix, most]) => sumOf(prefix) > most)
+      .map(([prefix, most]) => `${prefix || 'all pages'}: ${sumOf(prefix)} words, at most ${most}`),
+    ...counts
+      .filter(([path, words]) => path.startsWith('docs/decisions/') && words > LONGEST_DECISION)
+      .map(([path, words]) => `${path}: ${words} words, a decision has at most ${LONGEST_DECISION}`),
+  ]
+}
+
 /** Overloads of a function count once. */
 function exportedNames(text: string): Set<string> {
   return new Set(Array.from(text.matchAll(EXPORTED), ([, name = '']) => name))
@@ -86,11 +167,37 @@ async function readFiles(folders: readonly string[]): Promise<Map<string, string
   return files
 }
 
+/** Committed pages: those at the root, below docs, and one of each client and folder of examples. */
+async function readPages(): Promise<Map<string, string>> {
+  const pages = [...(await readFiles(['docs']))].filter(([path]) => path.endsWith('.md') && !path.endsWith('/tests.md'))
+  const others = [
+    'README.md',
+    'SECURITY.md',
+    'CONTRIBUTING.md',
+    'CHANGELOG.md',
+    'deploy/README.md',
+    'examples/README.md',
+  ]
+  const clients = ['clients/typescript/README.md', 'clients/generated/README.md']
+  const read = [...others, ...clients].map(async (path) => [path, await readFile(path, 'utf8')] as const)
+  return new Map([...pages, ...(await Promise.all(read))])
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const sources = await readFiles(FOLDERS)
   const texts = new Map([...sources, ...(await readFiles(PORTUGUESE_FOLDERS))])
   const phrases = parseRefusedPhrases(await readFile(PHRASES, 'utf8'))
-  for (const fault of [...wordFaultsOf(sources), ...portugueseFaultsOf(texts, phrases)]) {
+  const migrations = new Map([...sources].filter(([path]) => path.startsWith('src/postgres/migrations/')))
+  const service = new Map([...sources].filter(([path]) => path.startsWith('src/') && !path.startsWith('src/cli/')))
+  const faults = [
+    ...wordFaultsOf(sources),
+    ...portugueseFaultsOf(texts, phrases),
+    ...logFaultsOf(service),
+    ...sqlFaultsOf(migrations),
+    ...titleFaultsOf(await readFiles(['test', 'clients/typescript/test', 'examples/test'])),
+    ...pageFaultsOf(await readPages()),
+  ]
+  for (const fault of faults) {
     console.error(fault)
     process.exitCode = 1
   }

@@ -57,7 +57,7 @@ export function createAccess(options: AccessOptions): Access {
   const { gate, limits, log } = options
   const login = createLogin(gate)
   const links = { ...options, login }
-  const onError = (error: unknown) => log('the use of a session could not be noted', error)
+  const onError = (error: unknown) => log('access: session use not recorded', error)
   return {
     authenticator: createApiAuthenticator(gate, limits.quota),
     login,

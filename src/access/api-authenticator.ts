@@ -75,7 +75,7 @@ const SUM = '(select coalesce(sum(one), 0) from unnest(passed) as one)'
 
 /** Fast path if all requests fit, which is the usual case: no loop over the requests. */
 const FITS = 'asked <= calls_left and asked_bytes <= bytes_left'
-const PASSED = `case when ${FITS} then bytes else ops.let_through(bytes, calls_left, bytes_left) end`
+const PASSED = `case when ${FITS} then bytes else ops.admit_requests(bytes, calls_left, bytes_left) end`
 const CALLS = `case when ${FITS} then asked else cardinality(array_remove(passed, null)) end`
 const BYTES = `case when ${FITS} then asked_bytes else ${SUM} end`
 
@@ -180,12 +180,12 @@ with clock as materialized (
 ), counted as (
   insert into ops.quotas as q (company_id, minute_ends_at, minute_count, day_ends_at, day_count, day_bytes, passed)
   select company_id, now, 0, day_ends_at, 0, ${SUM}, passed
-  from (select c.company_id, ${nextDay('c.timezone')} as day_ends_at, clock.now, ops.let_through(array[$2::bigint], 1, $3::bigint) as passed
+  from (select c.company_id, ${nextDay('c.timezone')} as day_ends_at, clock.now, ops.admit_requests(array[$2::bigint], 1, $3::bigint) as passed
     from companies c cross join clock left join ops.quotas known on known.company_id = c.company_id where c.company_id = $1) as first
   on conflict (company_id) do update set (day_ends_at, day_count, day_bytes, passed) = (
     select case when q.day_ends_at > now then q.day_ends_at else excluded.day_ends_at end, day_used, bytes_used + ${SUM}, passed
     from (
-      select used.*, ops.let_through(array[$2::bigint], 1, $3::bigint - bytes_used) as passed
+      select used.*, ops.admit_requests(array[$2::bigint], 1, $3::bigint - bytes_used) as passed
       from (
         select now,
           case when q.day_ends_at > now then q.day_count else 0 end as day_used,

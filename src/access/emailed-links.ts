@@ -224,7 +224,7 @@ export function createPasswordLinks(options: PasswordLinkOptions): PasswordLinks
     isAvailable: mailer !== null,
     asked: createAddressLimit({ perMinute: ASKED_PER_MINUTE }),
     ask(email) {
-      if (mailer) void send(mailer, email).catch((error) => log('a link to a new password could not be sent', error))
+      if (mailer) void send(mailer, email).catch((error) => log('access: password link e-mail failed', error))
     },
     issue: (email, made) => create(email, 0, made),
     async use(token, password, requestId) {

@@ -115,7 +115,7 @@ const ADMIT = {
              select array_agg("companyId" order by "companyId", position) as companies, array_agg("userId" order by "companyId", position) as users,
                array_agg(hash order by "companyId", position) as hashes, array_agg(calls order by "companyId", position) as calls
              from found) a
-           cross join lateral ops.count_panel_calls(a.companies, a.users, a.hashes, a.calls, $4, $5, $6) c
+           cross join lateral ops.count_panel_requests(a.companies, a.users, a.hashes, a.calls, $4, $5, $6) c
          )
          select f.*, c.granted, c.retry_after from found f join counted c on c.of_session = f.hash`,
 }

@@ -320,7 +320,7 @@ export function createSecondFactors(options: SecondFactorOptions): SecondFactors
   function notify(email: string, news: SecurityNews): void {
     if (!mailer) return
     const sent = mailer.send({ id: randomUUID(), to: [email], ...securityEmail(news) })
-    void sent.catch((error) => log('access: security notice was not sent', error))
+    void sent.catch((error) => log('access: security e-mail failed', error))
   }
 
   return {

@@ -4,11 +4,11 @@ import type { Queryable } from '#postgres/database.ts'
 export const LEFT_TABLES: Readonly<Record<string, string>> = {
   ledgers: 'made where the company arrives, as the first line of the file says',
   company_moves: 'each installation has its own side of a move',
-  panel_calls: 'counts of the last minute: where the company arrives they begin anew',
+  panel_request_counts: 'counts of the last minute: where the company arrives they begin anew',
   imports: 'files of the hour: a pending import needs another upload',
   demo_companies: 'which companies a start fills with examples; those that have moved are filled already',
   table_checks: 'compared anew where the company arrives',
-  sealing_faults: 'found anew where the company arrives',
+  checkpoint_faults: 'found anew where the company arrives',
   installation_entries: 'the log of this installation: what it has said of the company stays said',
 }
 

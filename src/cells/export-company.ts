@@ -68,7 +68,7 @@ async function closeCompany(pool: Pool, companyId: number, newId: () => string):
         'keys_missing',
         `company ${companyId} is read-only because keys of persons are missing: run "tillbook person lost-keys" first`,
       )
-    await client.query('select pg_advisory_xact_lock(ops.side_lock($1))', [companyId])
+    await client.query('select pg_advisory_xact_lock(ops.company_lock($1))', [companyId])
     await client.query(
       'update ops.ledgers set closed_at = coalesce(closed_at, clock_timestamp()) where company_id = $1',
       [companyId],
@@ -110,7 +110,7 @@ async function awaitLeases(pool: Pool, companyId: number): Promise<void> {
 /** Leases, and statements that began before the company was closed: they may take a lease. */
 const UNDER_WAY = `
   select from ops.webhook_deliveries where status = 'pending' and company_id = $1 and leased_until > clock_timestamp()
-  union all select from ops.notices where company_id = $1 and leased_until > clock_timestamp()
+  union all select from ops.notifications where company_id = $1 and leased_until > clock_timestamp()
   union all select from ops.payment_sweeps where company_id = $1 and leased_until > clock_timestamp()
   union all select from pg_stat_activity
     where datname = current_database() and usename = current_user and pid <> pg_backend_pid() and backend_type = 'client backend'

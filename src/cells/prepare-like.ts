@@ -33,7 +33,7 @@ export async function prepareLike(pool: Pool, { likeUrl, masterKeys, keyFile }: 
     await inTransaction(pool, async (_, client) => {
       if (ours.id === theirs.id || ours.family !== theirs.id) await join(client, first, { theirs, ours })
       await client.query(
-        'insert into ops.seal_keys select * from json_populate_recordset(null::ops.seal_keys, $1) on conflict do nothing',
+        'insert into ops.checkpoint_keys select * from json_populate_recordset(null::ops.checkpoint_keys, $1) on conflict do nothing',
         [JSON.stringify(ring.map((entry, index) => ({ index, ...entry })))],
       )
     })
@@ -45,7 +45,7 @@ type Installations = Readonly<Record<'theirs' | 'ours', Installation>>
 /** @throws UnsupportedPostgres if the database is in use */
 async function join(client: Queryable, first: Pool, { theirs, ours }: Installations): Promise<void> {
   const { rows } = await client.query<{ isUsed: boolean }>(
-    `select exists (select from ops.ledgers) or exists (select from ops.seal_keys) or exists (select from ops.installation_secrets)
+    `select exists (select from ops.ledgers) or exists (select from ops.checkpoint_keys) or exists (select from ops.installation_secrets)
        or exists (select from ops.persons) as "isUsed"`,
   )
   if (rows[0]?.isUsed || ours.family !== ours.id)

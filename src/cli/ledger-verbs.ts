@@ -134,7 +134,7 @@ export const ledgerExportVerbs: Verbs<'ledger export'> = { 'ledger export': expo
 const DUE = [
   { table: 'webhook_deliveries', made: 'created_at', due: 'next_attempt_at' },
   { table: 'webhook_messages', made: 'created_at', due: null },
-  { table: 'notices', made: 'created_at', due: 'next_email_at' },
+  { table: 'notifications', made: 'created_at', due: 'next_email_at' },
   { table: 'idempotent_answers', made: 'created_at', due: null },
   { table: 'webhook_secrets', made: null, due: 'switch_at' },
 ] as const

@@ -8,7 +8,7 @@ import { SealsUnwritable } from '#integrity/checkpoint-files.ts'
 import { WritesBlocked } from '#integrity/installation-check.ts'
 import { LedgerAhead } from '#ledger/ledgers.ts'
 import { CannotOpen, KeysMissing } from '#ledger/sealed-fields.ts'
-import { TenantLimitExceeded, Unavailable } from '#lib/errors.ts'
+import { type LogError, TenantLimitExceeded, Unavailable } from '#lib/errors.ts'
 import { ProviderMisconfigured, ProviderUnavailable, StoreNotConnected } from '#payments/provider-port.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { sendProblem } from './answers.ts'
@@ -208,8 +208,6 @@ const OPERATOR_RETRY_AFTER_SECONDS = '60'
 /** Sends a problem in the error shape of the addressed interface. */
 export type AnswerProblem = (response: Response, problem: Problem) => void
 
-export type LogError = (message: string, error: unknown, requestId: string, traceparent?: string) => void
-
 /**
  * Converts an error to an answer, by default in the shape of API v1. Of an unexpected error the client sees only the
  * request id.
@@ -224,12 +222,12 @@ export function problemHandler(log: LogError, answer: AnswerProblem = answerProb
       problem.code === 'internal_error' ||
       [ProviderMisconfigured, SealsUnwritable, CannotOpen].some((expected) => error instanceof expected)
     )
-      log(
-        `${request.method} ${routeOf(response, request.originalUrl)} failed`,
-        error,
-        response.locals.requestId,
-        response.locals.traceparent,
-      )
+      log('http: request failed', error, {
+        method: request.method,
+        route: routeOf(response, request.originalUrl),
+        request_id: response.locals.requestId,
+        traceparent: response.locals.traceparent,
+      })
     if (response.headersSent) {
       response.destroy()
       return

@@ -290,14 +290,14 @@ with clock as materialized (select set_config('synchronous_commit', 'off', true)
 ), counted as (
   select company_id, count(*) as calls, sum(bytes) as bytes from given group by company_id
 ), writable as (
-  select n.* from counted n left join call_counts c on c.company_id = n.company_id
+  select n.* from counted n left join request_counts c on c.company_id = n.company_id
   where coalesce(c.calls < $16 and c.bytes < $17, true)
 ), added as (
-  insert into calls (company_id, id, at, api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, bytes, traceparent)
+  insert into request_log (company_id, id, at, api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, bytes, traceparent)
   select company_id, id, to_timestamp(at_ms / 1000), api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, given.bytes, traceparent
   from given where company_id in (select company_id from writable) order by company_id, id
 ), kept as (
-  insert into call_counts as c (company_id, calls, bytes) select company_id, calls, bytes from writable order by company_id
+  insert into request_counts as c (company_id, calls, bytes) select company_id, calls, bytes from writable order by company_id
   on conflict (company_id) do update set calls = c.calls + excluded.calls, bytes = c.bytes + excluded.bytes
 )
 select coalesce(sum(calls), 0)::int as written from writable`,
@@ -330,11 +330,11 @@ async function countOf(pool: Pool, statement: QueryConfig): Promise<number> {
 
 /** CTE that deletes `doomed` and counts it. */
 const DELETE_DOOMED = `gone as (
-  delete from calls where (company_id, id) in (select company_id, id from doomed) returning company_id, bytes
+  delete from request_log where (company_id, id) in (select company_id, id from doomed) returning company_id, bytes
 ), sums as (
   select company_id, count(*) as calls, sum(bytes) as bytes from gone group by company_id
 ), counted as (
-  update call_counts c set calls = c.calls - s.calls, bytes = c.bytes - s.bytes from sums s where c.company_id = s.company_id
+  update request_counts c set calls = c.calls - s.calls, bytes = c.bytes - s.bytes from sums s where c.company_id = s.company_id
 )
 select coalesce(sum(calls), 0)::int as deleted from sums`
 
@@ -345,8 +345,8 @@ const DELETE_OLD = {
 with bound as materialized (
   select rpad(lpad(to_hex((extract(epoch from now() - make_interval(days => $1)) * 1000)::bigint), 12, '0'), 32, '0')::uuid as id
 ), doomed as materialized (
-  select old.company_id, old.id from call_counts c cross join bound cross join lateral (
-    select o.company_id, o.id from calls o where o.company_id = c.company_id and o.id < bound.id order by o.id limit $2::int) as old
+  select old.company_id, old.id from request_counts c cross join bound cross join lateral (
+    select o.company_id, o.id from request_log o where o.company_id = c.company_id and o.id < bound.id order by o.id limit $2::int) as old
   where c.calls > 0 limit $2::int
 ), ${DELETE_DOOMED}`,
 }
@@ -356,14 +356,14 @@ const DELETE_EXCESS = {
   text: `
 with counts as materialized (
   select company_id, calls, bytes, sum(calls) over () as all_calls, sum(bytes) over () as all_bytes, count(*) over () as companies
-  from call_counts where calls > 0
+  from request_counts where calls > 0
 ), may as (
   select company_id, calls, bytes, case when all_calls > $3 then least($1::bigint, $3::bigint / companies) else $1 end as may_calls,
     case when all_bytes > $4 then least($2::bigint, $4::bigint / companies) else $2 end as may_bytes
   from counts
 ), doomed as materialized (
   select o.company_id, o.id from may cross join lateral (
-    select company_id, id from calls where company_id = may.company_id order by id
+    select company_id, id from request_log where company_id = may.company_id order by id
     limit least($5::bigint, greatest(may.calls - may_calls, ceil(may.calls * (may.bytes - may_bytes)::float8 / may.bytes)::bigint, 0))) as o
   where may.calls > may_calls or may.bytes > may_bytes limit $5::int
 ), ${DELETE_DOOMED}`,

@@ -67,7 +67,7 @@ export function createTraffic({ cacheMebibytes, watchShared, ...given }: Traffic
   const outgoing = createOutgoing()
   watchShared('body_bytes', bodies)
   watchShared('large_requests', largeCalls)
-  watchShared('panel_calls', panelTurns)
+  watchShared('panel_requests', panelTurns)
   watchShared('downloads', outgoing.waiting)
   watchShared('download_bytes', outgoing.bytes)
   watchShared('request_log', given.calls)

@@ -21,7 +21,7 @@ import {
   vkeyOf,
 } from './note.ts'
 
-/** Entry of the ring in `DATA_DIR/seals/keys.jsonl`, `ops.seal_keys` and `GET /proof/keys` (PROOF-20). */
+/** Entry of the ring in `DATA_DIR/seals/keys.jsonl`, `ops.checkpoint_keys` and `GET /proof/keys` (PROOF-20). */
 export const RingEntry = z.strictObject({
   /** Its name is `tillbook/{installation id}/keys`. */
   vkey: z.string(),
@@ -187,7 +187,7 @@ export async function lockedKeyRing(place: RingPlace, client: PoolClient): Promi
 /** All entries for verifiers, oldest first. */
 export async function ringEntries(pool: Queryable): Promise<RingEntry[]> {
   const { rows } = await pool.query<RingEntry>(
-    `select vkey, public_key, since, signed_by, note from ops.seal_keys order by index`,
+    `select vkey, public_key, since, signed_by, note from ops.checkpoint_keys order by index`,
   )
   return rows
 }
@@ -303,7 +303,7 @@ async function addRingEntry(place: RingPlace, client: PoolClient, index: number,
 
 const insertEntry = (client: PoolClient, index: number, entry: RingEntry) =>
   client.query(
-    'insert into ops.seal_keys (index, vkey, public_key, since, signed_by, note) values ($1, $2, $3, $4, $5, $6)',
+    'insert into ops.checkpoint_keys (index, vkey, public_key, since, signed_by, note) values ($1, $2, $3, $4, $5, $6)',
     [index, entry.vkey, entry.public_key, entry.since, entry.signed_by, entry.note],
   )
 

@@ -94,7 +94,7 @@ async function sealAll(sealing: Sealing, { onSealed, onError, stopping }: Checkp
   await addEntries(sealing, made)
   const checkpoint = await makeInstallationCheckpoint(sealing)
   await sealing.pool.query(
-    `insert into ops.sealing_rounds (ended_at) values ($1) on conflict (only_row) do update set ended_at = excluded.ended_at`,
+    `insert into ops.checkpoint_runs (ended_at) values ($1) on conflict (only_row) do update set ended_at = excluded.ended_at`,
     [sealing.now()],
   )
   if (checkpoint) onSealed(checkpoint)
@@ -105,11 +105,11 @@ async function sealAll(sealing: Sealing, { onSealed, onError, stopping }: Checkp
 async function noted<T>({ pool, now }: Sealing, companyId: number, work: () => Promise<T>): Promise<T> {
   try {
     const done = await work()
-    await pool.query('delete from ops.sealing_faults where company_id = $1', [companyId])
+    await pool.query('delete from ops.checkpoint_faults where company_id = $1', [companyId])
     return done
   } catch (error) {
     await pool.query(
-      `insert into ops.sealing_faults (company_id, since, reason) values ($1, $2, $3)
+      `insert into ops.checkpoint_faults (company_id, since, reason) values ($1, $2, $3)
        on conflict (company_id) do update set reason = excluded.reason`,
       [companyId, now(), reasonOf(error)],
     )
@@ -156,9 +156,9 @@ export interface CheckpointFigures {
 
 export async function checkpointFigures(pool: Pool, now: string): Promise<CheckpointFigures> {
   const { rows } = await pool.query<{ ended_at: string | null; made_at: string | null; faults: number }>(
-    `select (select ended_at from ops.sealing_rounds),
+    `select (select ended_at from ops.checkpoint_runs),
             (select made_at from ops.installation_checkpoints order by size desc limit 1),
-            (select count(*) from ops.sealing_faults) as faults`,
+            (select count(*) from ops.checkpoint_faults) as faults`,
   )
   const { ended_at = null, made_at = null, faults = 0 } = rows[0] ?? {}
   const ageOf = (then: string | null) => (then === null ? null : (Date.parse(now) - Date.parse(then)) / 1000)

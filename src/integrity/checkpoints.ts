@@ -273,7 +273,7 @@ export async function sealStateOf(client: Queryable, companyId: number): Promise
       [companyId],
     ),
     client.query<{ since: string; reason: string }>(
-      'select since, reason from ops.sealing_faults where company_id in (0, $1) order by company_id desc limit 1',
+      'select since, reason from ops.checkpoint_faults where company_id in (0, $1) order by company_id desc limit 1',
       [companyId],
     ),
   ])

@@ -316,7 +316,7 @@ async function stateGone(given: Restore, { restored_at, lost_after, reason, head
 
 /** Tables about checkpoints of the source installation. */
 const OF_SEALS = [
-  'seal_keys',
+  'checkpoint_keys',
   'ledger_checkpoints',
   'installation_entries',
   'installation_checkpoints',
@@ -345,7 +345,7 @@ async function end(given: Restore, { copy_id }: Restoring): Promise<void> {
   await writeInstallationNote(given, id)
   const identity = await readDatabaseIdentity(pool)
   await inTransaction(pool, async (_, client) => {
-    if (copy_id !== null) await client.query('delete from ops.sealing_faults')
+    if (copy_id !== null) await client.query('delete from ops.checkpoint_faults')
     await client.query(
       `update ops.installation set id = $1, is_copy = is_copy or $2, identity = coalesce($3, identity),
          event_store = $4, restoring = null, family = case when $2 then null else family end, cell = case when $2 then 0 else cell end`,

@@ -39,6 +39,9 @@ export class StepRefused extends Error {
   }
 }
 
+/** Logs a failure for the operator: a message like `privacy: erasure failed, will retry`, with identifiers as fields. */
+export type LogError = (message: string, error: unknown, fields?: Readonly<Record<string, unknown>>) => void
+
 const PLACE = /(file:\/\/[^\s()]+):(\d+):(\d+)/
 
 /** Source map by compiled file; null if there is none. */

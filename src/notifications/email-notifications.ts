@@ -57,9 +57,12 @@ export function startEmailNotifications({
       const refused = await mailer.send({ id, to: users, ...endpointEmail(notice, publicUrl) })
       await close(pool, notice, true)
       if (refused.length > 0)
-        warn('notifications: not accepted for every recipient', { ...about, refused: refused.length })
+        warn('notifications: e-mail refused for some recipients', { ...about, refused: refused.length })
     } catch (error) {
-      log(notice.next_email_at ? 'a notice could not be e-mailed yet' : 'a notice could not be e-mailed', error)
+      log(
+        notice.next_email_at ? 'notifications: e-mail failed, will retry' : 'notifications: e-mail failed, giving up',
+        error,
+      )
       await pool.query({ ...GIVE_BACK_NOTICE, values: [company_id, id] })
     }
   }
@@ -79,7 +82,9 @@ export function startEmailNotifications({
     await close(pool, notice, false)
   }
 
-  const repetition = repeat(emailDue, EVERY_MS, (error) => log('notifications: due notifications were not read', error))
+  const repetition = repeat(emailDue, EVERY_MS, (error) =>
+    log('notifications: reading due notifications failed, will retry', error),
+  )
   return {
     /** Resolves when the message under way was sent or has failed. */
     async stop() {
@@ -101,10 +106,10 @@ const TAKE_NOTICE = {
   name: 'take_notice',
   text: `
 with due as (
-  select company_id, id from notices where next_email_at <= clock_timestamp() and ${isOpen('company_id')}
+  select company_id, id from notifications where next_email_at <= clock_timestamp() and ${isOpen('company_id')}
   order by ${roundRobinOrder('company_id', '$2')}, next_email_at limit 1 for update skip locked
 ), taken as (
-  update notices n set email_tries = email_tries + 1, leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}),
+  update notifications n set email_tries = email_tries + 1, leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}),
     next_email_at = clock_timestamp() + make_interval(secs => ($1::float8[])[email_tries + 1])
   from due where n.company_id = due.company_id and n.id = due.id
   returning n.company_id, n.id, n.kind, n.data, n.created_at, n.next_email_at
@@ -117,14 +122,14 @@ from taken join companies c on c.company_id = taken.company_id`,
 
 const CLOSE_NOTICE = {
   name: 'close_notice',
-  text: `update notices set next_email_at = null, leased_until = null, emailed_at = case when $3::bool then clock_timestamp() else emailed_at end
+  text: `update notifications set next_email_at = null, leased_until = null, emailed_at = case when $3::bool then clock_timestamp() else emailed_at end
          where company_id = $1 and id = $2`,
 }
 
 /** Due again at its next retry, if there is one. */
 const GIVE_BACK_NOTICE = {
   name: 'give_back_notice',
-  text: 'update notices set leased_until = null where company_id = $1 and id = $2',
+  text: 'update notifications set leased_until = null where company_id = $1 and id = $2',
 }
 
 /** A notification to the users of a company, in the panel and by e-mail. */
@@ -140,7 +145,7 @@ interface Notice {
   next_email_at: string
 }
 
-const notices = table<Notice>('notices', {
+const notices = table<Notice>('notifications', {
   columns: {
     company_id: 'bigint',
     id: 'uuid',

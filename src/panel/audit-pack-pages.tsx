@@ -3,7 +3,7 @@ import type { RequestHandler, Response } from 'express'
 import type { PanelSession } from '#access/sessions.ts'
 import { formatCount, formatDateTimeSeconds } from '#domain/person-values.ts'
 import { may, mayUnmasked, type RolePermissions } from '#domain/rights.ts'
-import type { LogError } from '#http/edge.ts'
+import type { LogError } from '#lib/errors.ts'
 import { pathId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import type { LedgerReads } from '#integrity/as-of.ts'
@@ -129,7 +129,7 @@ async function send(
     await pipeline(auditPack(reads, wanted, tell, signal), response, { signal })
     return true
   } catch (error) {
-    if (!response.closed) log('panel: audit pack download failed', error, response.locals.requestId as string)
+    if (!response.closed) log('panel: audit pack download failed', error, { request_id: response.locals.requestId })
     response.destroy()
     return false
   }

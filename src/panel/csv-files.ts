@@ -118,7 +118,8 @@ export async function sendFile(
   try {
     await pipeline(partsOf(table), response, { signal })
   } catch (error) {
-    if (!response.closed) visit.context.log('panel: CSV download failed', error, response.locals.requestId as string)
+    if (!response.closed)
+      visit.context.log('panel: CSV download failed', error, { request_id: response.locals.requestId })
     response.destroy()
   }
 }

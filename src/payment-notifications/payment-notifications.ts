@@ -7,13 +7,13 @@ import { describeIssues } from '#domain/refusals.ts'
 import { boundedText, limitedText } from '#domain/text.ts'
 import { sendJson, sendProblem } from '#http/answers.ts'
 import { holdBody, tooLarge, unauthenticatedBodyBudget } from '#http/bodies.ts'
-import { type LogError, limited, problemOf, routed } from '#http/edge.ts'
+import { limited, problemOf, routed } from '#http/edge.ts'
 import { pathId } from '#http/paths.ts'
 import { httpStatusOf, Problem, problemBody } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { lookUpReplay, ownKey } from '#ledger/write/idempotency.ts'
 import { asSystem } from '#ledger/write/run.ts'
-import { Unavailable } from '#lib/errors.ts'
+import { type LogError, Unavailable } from '#lib/errors.ts'
 import { hasRepeatedMember } from '#lib/json.ts'
 import type { MemoryBudget } from '#lib/memory.ts'
 import { applyPayment, matchesOrder, type PaymentOutcome } from '#payments/apply-payment.ts'
@@ -397,7 +397,7 @@ async function receive(services: ReceiverServices, request: Request, response: R
   const durationMs = Math.round(performance.now() - startedAt)
   if (kept)
     await recordConclusion(payments.pool, kept, { ...answer, durationMs }).catch((error: unknown) =>
-      log(`payment notifications: response to notification ${kept.id} not stored`, error, requestId),
+      log('payment notifications: response not stored', error, { request_id: requestId, notification_id: kept.id }),
     )
   if (answer.problem) sendProblem(response, answer.problem, answer.httpStatus)
   else sendJson(response, answer.httpStatus, answer.response)
@@ -418,7 +418,7 @@ async function answerOf(
   } catch (error) {
     const problem = problemOf(error)
     const httpStatus = httpStatusOf(problem.code)
-    if (httpStatus >= 500) log('payment notifications: processing failed', error, requestId)
+    if (httpStatus >= 500) log('payment notifications: processing failed', error, { request_id: requestId })
     return {
       outcome: httpStatus >= 500 ? 'failed' : 'refused',
       response: problemBody(problem, requestId),

@@ -66,9 +66,9 @@ const RECORD = {
            select $1, $2, $3, $4, n.company_id, n.order_id from named n cross join hour where hour.fitted
            returning company_id, id
          ), strangers as (
-           insert into stranger_notifications as s (slot, id, store_alias, order_path, request_id, received_at, payload)
+           insert into unverified_notifications as s (slot, id, store_alias, order_path, request_id, received_at, payload)
            select next.id % $11::int, next.id, left($1, $9::int), left($2, $9::int), $3, clock_timestamp(), $10
-           from (select nextval('ops.stranger_notification_ids') as id where $12::boolean and not exists (select from named)) as next
+           from (select nextval('ops.unverified_notification_ids') as id where $12::boolean and not exists (select from named)) as next
            on conflict (slot) do update set id = excluded.id, store_alias = excluded.store_alias,
              order_path = excluded.order_path, request_id = excluded.request_id, received_at = excluded.received_at,
              payload = excluded.payload, http_status = null, duration_ms = null, outcome = null
@@ -85,7 +85,7 @@ const CONCLUDE = {
 /** A newer notification may have replaced the slot: then nothing is updated. */
 const CONCLUDE_STRANGERS = {
   name: 'conclude_stranger_notification',
-  text: `update stranger_notifications set http_status = $3, duration_ms = $4, outcome = $5 where slot = $1::bigint % $2::int and id = $1`,
+  text: `update unverified_notifications set http_status = $3, duration_ms = $4, outcome = $5 where slot = $1::bigint % $2::int and id = $1`,
 }
 
 /**

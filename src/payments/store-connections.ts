@@ -8,6 +8,7 @@ import { boundedText } from '#domain/text.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { type Repetition, recordsEvents, repeat } from '#lib/background-loops.ts'
+import type { LogError } from '#lib/errors.ts'
 import { type StoreSecrets, storeSecrets } from '#projections/stores.ts'
 import type { StoreAccess } from '#queries/store-queries.ts'
 import { createProviderTransport, PROVIDER_ORIGIN } from './provider-client.ts'
@@ -172,7 +173,7 @@ export interface RenewalOptions {
   readonly vault: Vault
   readonly writer: Writer
   readonly connector: ProviderConnector
-  readonly log: (message: string, error: unknown) => void
+  readonly log: LogError
 }
 
 /** Renews access tokens of connected stores before they end (PAY-82). Any number of processes share the work. */
@@ -180,7 +181,7 @@ export const startRenewals = (options: RenewalOptions, every_ms = EVERY_MS): Rep
   repeat(
     (stopping) => renewConnections(options, stopping),
     every_ms,
-    (error) => options.log('payments: renewal of connections failed', error),
+    (error) => options.log('payments: renewing connections failed, will retry', error),
   )
 
 interface DueRow {
@@ -204,7 +205,7 @@ export async function renewConnections(options: RenewalOptions, stopping?: Abort
   for (const row of rows) {
     if (stopping?.aborted) return
     await renew(options, row).catch((error: unknown) =>
-      options.log(`payments: connection of store ${row.alias} was not renewed`, error),
+      options.log('payments: renewing a connection failed, will retry', error, { store: row.alias }),
     )
   }
 }
@@ -220,7 +221,7 @@ async function renew({ vault, writer, connector, log }: RenewalOptions, row: Due
     await runAsSystem(writer, company_id, renewStoreConnection, { alias, used, ...tokens })
   } catch (error) {
     if (!(error instanceof ConnectionRefused) || error.isOfService) throw error
-    log(`payments: provider refused to renew the connection of store ${alias}`, error)
+    log('payments: provider refused to renew a connection', error, { store: alias })
     await runAsSystem(writer, company_id, refuseStoreConnection, { alias, used, reason: error.reason })
   }
 }

@@ -12,7 +12,7 @@ import {
   repeat,
   roundRobinOrder,
 } from '#lib/background-loops.ts'
-import { Unavailable } from '#lib/errors.ts'
+import { type LogError, Unavailable } from '#lib/errors.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 import { isPaymentOpen, type PaymentObject, type RefundObject } from '#projections/order-payments.ts'
@@ -219,7 +219,7 @@ export interface SweepOptions {
   readonly provider: PaymentProvider
   /** Seconds after the attempt, ascending. */
   readonly schedule: readonly number[]
-  readonly log: (message: string, error: unknown) => void
+  readonly log: LogError
 }
 
 /**
@@ -227,7 +227,7 @@ export interface SweepOptions {
  * finds missed changes, including payments with an unanswered creation. Any number of processes share it.
  */
 export const startSweep = (given: SweepOptions, every_ms = sweepIntervalMs(given.schedule)): Repetition =>
-  repeat(createSweep(given, limitOutages), every_ms, (error) => given.log('payments: sweep failed', error))
+  repeat(createSweep(given, limitOutages), every_ms, (error) => given.log('payments: sweep failed, will retry', error))
 
 /** An outage fails every run; it is logged every 15 minutes. */
 const OUTAGE_LOGGED_MS = 900_000
@@ -304,7 +304,7 @@ async function pollOrder(options: SweepOptions, claim: SweepClaim): Promise<numb
   try {
     applied = await applyChanges(options, claim)
   } catch (error) {
-    options.log(`payments: sweep of order ${claim.orderId} failed`, error)
+    options.log('payments: polling an order failed, will retry', error, { order_id: claim.orderId })
     // Other failures, such as wrong credentials, would repeat at once: the order waits for its next poll.
     if (!isTransient(error)) applied = 0
   }

@@ -226,7 +226,7 @@ async function supervise(
 ): Promise<Session | null> {
   const stopped = once(signal, 'abort')
   const restarts = attempts?.restart ?? ATTEMPTS.restart
-  const onRetry = (error: unknown) => log('the embedded Postgres could not be started again', error)
+  const onRetry = (error: unknown) => log('postgres: restart of the embedded server failed, will retry', error)
   try {
     let session: Session | null = first
     let losses = 0
@@ -234,14 +234,14 @@ async function supervise(
       const since = performance.now()
       await Promise.race([session.lost, stopped])
       if (signal.aborted) return session
-      log('the embedded Postgres was lost, and is started again', new Error('its connection has ended'))
+      log('postgres: embedded server lost, restarting', new Error('its connection has ended'))
       losses = performance.now() - since < STEADY_MS ? losses + 1 : 0
       if (losses > restarts) throw new Error(`it was lost ${losses} times soon after its start`)
       session = await persist(open, restarts, signal, onRetry)
     }
     return null
   } catch (error) {
-    log('the embedded Postgres is given up', error)
+    log('postgres: embedded server given up, stopping', error)
     onFailure()
     return null
   }

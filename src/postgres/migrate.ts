@@ -80,7 +80,7 @@ async function bringUp(
   await client.query(`set lock_timeout = ${LOCK_TIMEOUT_MS}`)
   const patience = { client, what: 'the migration', tell: log }
   const applied = isDone ? [] : await retryOnLockTimeout(patience, () => apply(client, folder, log))
-  for (const name of applied) log(`migration ${name} applied`)
+  for (const name of applied) log(`migrations: ${name} applied`)
   if (service !== null) await retryOnLockTimeout(patience, () => assignPrivileges(client, service))
 }
 

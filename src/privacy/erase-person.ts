@@ -344,9 +344,9 @@ const WRITE_REFUSED_SALES = {
  * | login_origins, login_failures | hash of the e-mail address | deleted with its last user |
  *
  * The other tables have no personal data: ledgers, read_model, checkpoints, table_checks and quotas hold positions and
- * numbers; calls is masked (src/http/request-log.ts); webhook_hours and call_counts hold numbers;
+ * numbers; calls is masked (src/http/request-log.ts); webhook_hours and request_counts hold numbers;
  * api_key_secrets, webhook_secrets, store_secrets and installation_secrets hold secrets; notices and the other
- * webhook_* tables hold endpoint addresses. stranger_notifications holds unauthenticated payloads that match no order,
+ * webhook_* tables hold endpoint addresses. unverified_notifications holds unauthenticated payloads that match no order,
  * for 30 days.
  */
 export async function erasePerson(

@@ -194,7 +194,7 @@ const ORDER = '/:store_alias/:token'
 /** Pages below /pagar on which buyers see and pay an order; the link is the only credential (ORDER-30 … ORDER-36). */
 export function checkout(services: CheckoutServices): Router {
   const { reads, payments, live, limits, log } = services
-  const onError = (error: unknown) => log('checkout: open pages are not updated', error, '')
+  const onError = (error: unknown) => log('checkout: updates of open pages failed, will retry', error)
   const desk: CheckoutContext = {
     ...services,
     payByPix: createPayByPix(payments),
@@ -212,7 +212,9 @@ export function checkout(services: CheckoutServices): Router {
   serve(router, `${ORDER}/pix`, 'post', 'POST', (request, response) => pay(desk, request, response))
   router.use((_request, _response, next) => next(new Problem('not_found')))
   // The request path is a credential and must not be logged.
-  router.use(problemHandler((_, error, id) => log('checkout: request failed', error, id), answerCheckoutFailure))
+  router.use(
+    problemHandler((_, error, fields) => log('checkout: request failed', error, fields), answerCheckoutFailure),
+  )
   return router
 }
 

@@ -62,7 +62,7 @@ export function createInstallationFile(
   const { eventStoreUrl = null, dataDir, log } = options
   const now = () => new Date().toISOString()
   const onPutAside = (folder: string) =>
-    log('DATA_DIR was of another installation, and is of a new one now', { former_seals: folder })
+    log('installation: DATA_DIR of another installation taken over by a new one', { former_seals: folder })
   return dataDir === undefined ? null : { pool, store, eventStoreUrl, dataDir, newId, now, onPutAside }
 }
 

@@ -351,9 +351,9 @@ function writingOf(
 ) {
   const { onOutdated, onGroup, log, onForgotten } = options
   const deliveryNotifier = createDeliveryNotifier(pool, newId(), (error) =>
-    log('dispatchers were not notified of deliveries', error),
+    log('webhooks: dispatchers not notified, polling finds the deliveries', error),
   )
-  const liveNotifier = createLiveNotifier(pool, (error) => log('commits were not announced to open pages', error))
+  const liveNotifier = createLiveNotifier(pool, (error) => log('live: commits not announced to open pages', error))
   const erasure = createErasureReactor(onForgotten)
   const writing = {
     pool: createPool(databaseUrl, { ...WRITER_POOL, ...sessionsOf(model, options) }),

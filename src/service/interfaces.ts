@@ -23,7 +23,6 @@ import {
   answerCounted,
   answerProblem,
   foldForwardedProto,
-  type LogError,
   type ObservedRequest,
   observe,
   problemHandler,
@@ -40,6 +39,7 @@ import { createTraffic } from '#http/traffic.ts'
 import type { LedgerReads } from '#integrity/as-of.ts'
 import type { Inconsistency } from '#integrity/installation-check.ts'
 import { RECEIPT_PAGE } from '#integrity/sale-receipts.ts'
+import type { LogError } from '#lib/errors.ts'
 import { createMailer } from '#notifications/email.ts'
 import { PANEL } from '#panel/page-context.ts'
 import { panel } from '#panel/panel.ts'
@@ -163,11 +163,11 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
   const live = createLiveUpdates({
     databaseUrl,
     pool,
-    onError: (error) => log('open pages do not follow: live updates cannot be heard', error),
+    onError: (error) => log('live: listening for updates failed, will retry', error),
   })
   const feed = createEventFeed({ ...core, live })
   metrics.watchShared('event_streams', feed)
-  const calls = createRequestLog({ pool, onError: (error) => log('calls could not be logged', error) })
+  const calls = createRequestLog({ pool, onError: (error) => log('request log: entries not written', error) })
   const { onPage, onNotified, watchShared } = metrics
   const { publicUrl } = environment
   return {
@@ -227,7 +227,7 @@ export async function seed({ core, config, seedDemo, log }: SharedServices): Pro
   if (!config.SEED_DEMO || core.installationCheck.inconsistency()) return null
   const { event_store = 'up' } = await core.health()
   if (event_store !== 'up') {
-    log('demo companies are left to the next start', new Error(`the event store is ${event_store}`))
+    log('demo: companies not created, the next start will retry', new Error(`the event store is ${event_store}`))
     return null
   }
   const demoFile = join(config.DATA_DIR, 'demo.json')

@@ -134,7 +134,7 @@ export const RETENTION: readonly RetentionRule[] = [
     where: '(revoked_at is not null or expires_at is not null)',
   },
   { table: 'ops.sessions', olderThan: 'expires_at', keep: '7 days' },
-  { table: 'ops.panel_calls', olderThan: 'minute_ends_at', keep: '1 hours' },
+  { table: 'ops.panel_request_counts', olderThan: 'minute_ends_at', keep: '1 hours' },
   { table: 'ops.second_steps', olderThan: 'expires_at', keep: '0 hours' },
   { table: 'ops.login_failures', olderThan: 'hour_ends_at', keep: '0 hours' },
   { table: 'ops.login_origins', olderThan: 'seen_at', keep: '400 days' },
@@ -159,7 +159,7 @@ export const RETENTION: readonly RetentionRule[] = [
   // Of orders for claims and chargebacks; refused ones, and those of unknown orders, to detect attacks.
   { table: 'ops.payment_notifications', olderThan: 'received_at', keep: '400 days' },
   { table: 'ops.payment_notifications', olderThan: 'received_at', keep: '90 days', where: `outcome = 'refused'` },
-  { table: 'ops.stranger_notifications', olderThan: 'received_at', keep: '30 days' },
+  { table: 'ops.unverified_notifications', olderThan: 'received_at', keep: '30 days' },
   { table: 'ops.payment_notification_hours', olderThan: 'hour', keep: '400 days' },
   { table: 'ops.payment_sweeps', olderThan: 'attempted_at', keep: '30 days' },
   // Owners can list downloads for as long as most claims can be made.
@@ -237,9 +237,11 @@ export function startAttestors({
   const { pool, sealing } = core
   const attestors = createAttestors(config, { pool, newNonce: () => randomBytes(NONCE_BYTES) })
   if (!sealing) return NONE
-  const noted = noteAttestors(pool, attestorNames(config)).catch((error) => log('attestors were not noted', error))
+  const noted = noteAttestors(pool, attestorNames(config)).catch((error) =>
+    log('attestors: configuration not recorded', error),
+  )
   if (attestors.length === 0) return { ...NONE, stop: () => noted }
-  void noted.then(warn).catch((error) => log('attestors were not read', error))
+  void noted.then(warn).catch((error) => log('attestors: state not read', error))
   const statuses = metrics.oncePerScrape(() => core.proof.attestors())
   const gauge = (name: string, help: string, figureOf: (state: AttestationStatus) => number | null) =>
     metrics.gauges(name, help, 'attestor', async () => {
@@ -255,7 +257,7 @@ export function startAttestors({
   gauge('tillbook_attestor_failures', 'How often in a row an attestor was asked in vain', ({ failures }) => failures)
   async function warn(): Promise<void> {
     for (const state of failingForADay(await core.proof.attestors(), Date.now()))
-      logger.warn(state, `no token of ${failureText(state)}`)
+      logger.warn(state, 'attestors: no token for a day')
   }
 
   const { OPERATOR_EMAIL: operator, SMTP_URL, SMTP_FROM } = config
@@ -263,11 +265,12 @@ export function startAttestors({
   const tell = async () => {
     if (mailer && operator !== undefined) await tellOperator(pool, mailer, operator)
   }
-  const telling = repeat(tell, TOLD_EVERY_MS, (error) => log('the operator was not told of failing attestors', error))
+  const telling = repeat(tell, TOLD_EVERY_MS, (error) =>
+    log('attestors: e-mail to the operator failed, will retry', error),
+  )
   const requests = requestAttestations(sealing, attestors, {
-    onToken: ({ source, kind }, { size }) =>
-      logger.info({ source, kind, size }, 'an attestor vouches for a checkpoint'),
-    onError: ({ source }, error) => log(`no token of ${source}, which is asked again`, error),
+    onToken: ({ source, kind }, { size }) => logger.info({ source, kind, size }, 'proofs: checkpoint attested'),
+    onError: ({ source }, error) => log('attestors: request failed, will retry', error, { source }),
   })
   return {
     now: requests.now,
@@ -303,16 +306,16 @@ export function startProjector(shared: SharedServices): RunningRole {
     async () => (await core.missingKeys()).length,
   )
   const roles = [
-    purgeOnSchedule(core.pool, (error) => log('what is no longer needed could not be purged', error)),
-    keepStatistics(core.pool, (error) => log('tables that have grown could not be analyzed', error)),
+    purgeOnSchedule(core.pool, (error) => log('purge: failed, will retry', error)),
+    keepStatistics(core.pool, (error) => log('statistics: analyze failed, will retry', error)),
     startSealing(shared),
-    growTreesOnSchedule(core, (error) => log('trees of ledgers could not be grown', error)),
+    growTreesOnSchedule(core, (error) => log('trees: extension failed, will retry', error)),
     growSumsOnSchedule(shared),
     startTableChecks(shared, () => (follower?.lag() ?? 0) > 0),
     scheduleDueErasures({
       ...core,
       retentionYears: config.RETENTION_YEARS,
-      onError: (error) => log('who was to be forgotten today could not be', error),
+      onError: (error) => log('privacy: erasure failed, will retry', error),
     }),
     wipeOnSchedule(shared),
   ]
@@ -324,13 +327,12 @@ export function startProjector(shared: SharedServices): RunningRole {
 }
 
 function growSumsOnSchedule({ core, log }: SharedServices): RunningRole {
-  const onError = (error: unknown) => log('sums of sales could not be grown', error)
+  const onError = (error: unknown) => log('rollups: refresh failed, will retry', error)
   return repeat((stopping) => refreshAllSalesRollups(core.pool, { stopping, onError }), SUMS_EVERY_MS, onError)
 }
 
 function wipeOnSchedule({ core, forgottenList, log }: SharedServices): RunningRole {
-  const onError = (error: unknown) =>
-    log('what was written late of persons who are forgotten could not be wiped', error)
+  const onError = (error: unknown) => log('privacy: repeated erasure failed, will retry', error)
   return repeat(
     async (stopping) => {
       await forgottenList.sync().catch(onError)
@@ -357,8 +359,8 @@ function startTableChecks({ core, metrics, logger, log }: SharedServices, isBehi
   return checkTablesOnSchedule(core, {
     isBehind,
     onDifferent: (company_id, revision, differences) =>
-      logger.error({ company_id, revision, differences }, 'tables differ from what the ledger says'),
-    onError: (error) => log('tables could not be compared with a ledger', error),
+      logger.error({ company_id, revision, differences }, 'projections: tables differ from the ledger'),
+    onError: (error) => log('projections: comparison failed, will retry', error),
   })
 }
 
@@ -387,10 +389,10 @@ function startSealing({
   const attestors = startAttestors({ config, core, metrics, logger, log })
   const rounds = scheduleCheckpoints(sealing, config.SEAL_EVERY_HOURS, {
     onSealed({ origin, size, root }) {
-      logger.info({ origin, size, root: root.toString('base64') }, 'ledgers were sealed')
+      logger.info({ origin, size, root: root.toString('base64') }, 'checkpoints: ledgers signed')
       attestors.now()
     },
-    onError: (error) => log('a ledger could not be sealed', error),
+    onError: (error) => log('checkpoints: ledger not signed', error),
   })
   return {
     async stop() {
@@ -408,7 +410,7 @@ function ageOf(seconds: number | null): number {
 /** Opens the list of erased persons before the database is open; the first `sync` finds entries noted until then. */
 export function openErasureList({ DATA_DIR: dataDir }: Pick<Config, 'DATA_DIR'>, log: Log) {
   let list: ErasureList | null = null
-  const onError = (error: unknown) => log('the list of who was forgotten could not be written', error)
+  const onError = (error: unknown) => log('privacy: list of erased persons not written, will retry', error)
   return {
     note: () => list?.note(),
     open(pool: Pool): ErasureList {

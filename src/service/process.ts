@@ -69,7 +69,7 @@ function createRollingUpgrade({ isApi, log, onEnd }: SuccessionOptions): Rolling
   const onReplaced = () => {
     if (isReplaced) return
     isReplaced = true
-    log('a newer version has replaced the tables: this process ends', new Error('older than the tables'))
+    log('upgrade: newer tables are live, stopping', new Error('older than the tables'))
     if (isApi) setTimeout(end, SUCCESSOR_WITHIN_MS).unref()
     else end()
   }
@@ -80,14 +80,14 @@ function createRollingUpgrade({ isApi, log, onEnd }: SuccessionOptions): Rolling
       watchVersion(pool, model, {
         onReplaced,
         onServed: end,
-        onError: (error) => log('the version of the tables could not be read', error),
+        onError: (error) => log('upgrade: reading the table version failed, will retry', error),
       }),
     untilWritable: () => writable,
     succeed({ pool, model }) {
       // If Postgres is unreachable, a process misses the announcement, but cannot read either.
       writable = announceVersion(pool, model)
         .then((wait_ms) => delay<void>(wait_ms))
-        .catch((error: unknown) => log('the version of the tables could not be announced', error))
+        .catch((error: unknown) => log('upgrade: announcing the table version failed, will retry', error))
     },
   }
 }
@@ -114,7 +114,10 @@ export function watchInstallation({ core, metrics, logger, log, begin, onEnd }: 
   let told: Inconsistency | null = null
   const tell = (inconsistency: Inconsistency | null) => {
     if (inconsistency && inconsistency !== told)
-      logger.error({ installation: inconsistency }, inconsistencyMessage(inconsistency))
+      logger.error(
+        { installation: inconsistency, remedy: inconsistencyMessage(inconsistency) },
+        'installation: writes are blocked',
+      )
     told = inconsistency
   }
   function act(inconsistency: Inconsistency | null): void {
@@ -142,7 +145,7 @@ export function watchInstallation({ core, metrics, logger, log, begin, onEnd }: 
       if (!inconsistency) await installationCheck.note()
     },
     () => (installationCheck.inconsistency() ? TROUBLED_LOOK_MS : LOOK_MS),
-    (error) => log('database, DATA_DIR and event store could not be compared', error),
+    (error) => log('installation: check failed, will retry', error),
   )
   return {
     async stop() {
@@ -185,10 +188,10 @@ const NO_PROVIDER: PaymentProvider = {
 /** Connections for queries; the writer and API key authentication have their own. */
 const QUERY_CONNECTIONS = 8
 
-const KEY_MADE = 'a master key was made: keep a copy of it apart from the database'
+const KEY_MADE = 'master key: created; keep a copy apart from the database'
 
 const TOO_MIGHTY =
-  'the role of DATABASE_URL could change the past: give the service one of its own (docs/operations/install.md, "Two roles of Postgres")'
+  'postgres: role of DATABASE_URL can change ledgers; give the service its own role (docs/operations/install.md, "Two roles of Postgres")'
 
 export interface ProcessOptions extends Pick<SharedServices, 'config' | 'logger' | 'log' | 'metrics' | 'seedDemo'> {
   /** That of `openAddressLimit`. */
@@ -319,7 +322,7 @@ function rolesOf(shared: SharedServices): RunningRole[] {
 }
 
 export const quietlyTo = (log: Log) => (stop: () => Promise<void>) =>
-  stop().catch((error: unknown) => log('a part of the service did not stop', error))
+  stop().catch((error: unknown) => log('service: part failed to stop', error))
 
 function watchCore(metrics: Metrics, { pools, shared, replicas }: Pick<Core, 'pools' | 'shared' | 'replicas'>): void {
   for (const [name, pool] of Object.entries(pools)) metrics.watchPool(name, pool)
@@ -330,5 +333,5 @@ function watchCore(metrics: Metrics, { pools, shared, replicas }: Pick<Core, 'po
 /** Logged at each start, because an operator must fix it. */
 async function warnOfMissingKeys({ core, logger }: Pick<SharedServices, 'core' | 'logger'>): Promise<void> {
   const companies = await core.missingKeys()
-  if (companies.length > 0) logger.warn({ companies }, 'companies are read-only: keys of persons are missing')
+  if (companies.length > 0) logger.warn({ companies }, 'ledger: companies are read-only, keys of persons are missing')
 }

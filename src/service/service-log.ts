@@ -1,8 +1,7 @@
 import type { Logger } from 'pino'
-import { inSource } from '#lib/errors.ts'
+import { inSource, type LogError as Log } from '#lib/errors.ts'
 
-/** Logs an error for the operator; `requestId` and its W3C trace context if a request failed. */
-export type Log = (message: string, error: unknown, requestId?: string, traceparent?: string) => void
+export type { Log }
 
 /** Within this time a repeated error is only counted. */
 const QUIET_MS = 30_000
@@ -20,9 +19,9 @@ interface Known {
  */
 export function sparing(log: Log, now_ms: () => number): Log {
   const known = new Map<string, Known>()
-  return (message, error, requestId, traceparent) => {
-    if (requestId !== undefined) return log(message, error, requestId, traceparent)
-    const complaint = `${message}: ${(error as { message?: string } | null)?.message ?? ''}`
+  return (message, error, fields) => {
+    if (fields?.request_id !== undefined) return log(message, error, fields)
+    const complaint = `${message} ${JSON.stringify(fields ?? {})}: ${(error as { message?: string } | null)?.message ?? ''}`
     const last = known.get(complaint)
     if (last && now_ms() - last.since_ms < QUIET_MS) {
       last.repeated += 1
@@ -30,13 +29,13 @@ export function sparing(log: Log, now_ms: () => number): Log {
     }
     if (known.size >= KNOWN_COMPLAINTS) known.clear()
     known.set(complaint, { since_ms: now_ms(), repeated: 0 })
-    log(last && last.repeated > 0 ? `${message} (and ${last.repeated} times before)` : message, error)
+    log(message, error, last && last.repeated > 0 ? { ...fields, repeated: last.repeated } : fields)
   }
 }
 
 export const logOf = (logger: Logger): Log =>
   sparing(
-    (message, error, request_id, traceparent) => logger.error({ err: error, request_id, traceparent }, message),
+    (message, error, fields) => logger.error({ err: error, ...fields }, message),
     () => performance.now(),
   )
 

@@ -64,7 +64,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     addresses: addressLimit,
     isStopping: () => stopping,
     isOver: serving.isOver,
-    onTlsError: (error) => log('a renewed certificate cannot be used', error),
+    onTlsError: (error) => log('tls: renewed certificate is unusable, the old one stays', error),
     log,
   })
   const quietly = quietlyTo(log)
@@ -77,7 +77,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       const demoFile = isApi ? await seed(shared) : null
       app.open(serving.health, isApi ? serving.serve() : undefined)
       isOpen = true
-      logger.info({ roles: config.ROLES }, 'service started')
+      logger.info({ roles: config.ROLES }, 'service: ready')
       if (isApi) welcome(config, demoFile)
     },
     async stop() {

@@ -81,7 +81,7 @@ async function readEach(
 }
 
 function fault({ log, response }: Uploading, error: unknown): NotRecorded {
-  log('till sync: element of an upload failed', error, response.locals.requestId)
+  log('till sync: element of an upload failed', error, { request_id: response.locals.requestId })
   return { refused: 'internal_error' }
 }
 

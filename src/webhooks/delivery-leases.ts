@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { contextOf, openJson, type Vault } from '#crypto/vault.ts'
 import { isOpen } from '#lib/background-loops.ts'
+import type { LogError } from '#lib/errors.ts'
 import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
 import type { Sendable } from './sender.ts'
 
@@ -220,7 +221,7 @@ export const LONGEST_LEASE_MS = 20_000
 export interface LeaseOptions {
   readonly pool: Pool
   readonly vault: Vault
-  readonly log: (message: string, error: unknown) => void
+  readonly log: LogError
 }
 
 /**
@@ -283,7 +284,7 @@ function opened(taken: readonly LeaseRow[], { vault, log }: LeaseOptions): Lease
         contextOf(webhookSecrets.name, [company_id, webhook_id]),
       )
     } catch (error) {
-      log(`webhooks: secrets of endpoint ${webhook_id} cannot be opened`, error)
+      log('webhooks: secrets of an endpoint cannot be opened', error, { company_id, webhook_id })
       return null
     }
   }

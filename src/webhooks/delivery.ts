@@ -311,7 +311,7 @@ function createSending(options: SendingOptions, onRoom: () => void): Sending {
       unrecorded -= finished.length
       onRoom()
     },
-    onError: (error) => log('webhooks: delivery results were not recorded', error),
+    onError: (error) => log('webhooks: recording results failed, will retry', error),
   })
 
   const returned = createRecorder<SendingDelivery>({
@@ -320,7 +320,7 @@ function createSending(options: SendingOptions, onRoom: () => void): Sending {
       for (const { inFlight } of taken) limiter.release(inFlight)
       onRoom()
     },
-    onError: (error) => log('webhooks: leases were not released', error),
+    onError: (error) => log('webhooks: releasing leases failed, will retry', error),
   })
 
   async function attempt(taken: SendingDelivery, isGivenUp: boolean): Promise<AttemptOutcome> {
@@ -423,7 +423,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const taking = repeat(
     take,
     () => wait_ms,
-    (error) => log('webhooks: due deliveries were not leased', error),
+    (error) => log('webhooks: leasing due deliveries failed, will retry', error),
   )
   return {
     wake: taking.now,

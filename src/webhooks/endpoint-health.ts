@@ -17,7 +17,7 @@ export async function noteOutages(pool: Pool): Promise<void> {
   await pool.query({ ...END_OUTAGES, values: [ENDS_AFTER_SECONDS] })
 }
 
-const NOTICE = `insert into notices (company_id, id, kind, data, created_at, email_tries, next_email_at)`
+const NOTICE = `insert into notifications (company_id, id, kind, data, created_at, email_tries, next_email_at)`
 
 const BEGIN_OUTAGES = {
   name: 'begin_webhook_outages',
@@ -106,7 +106,7 @@ export function monitorEndpoints({ pool, switchOff, switchOffHours, log }: Watch
       await switchOff(companyId, id, reason)
       return true
     } catch (error) {
-      log('switching off an endpoint failed', error)
+      log('webhooks: switching off an endpoint failed, will retry', error)
       return false
     }
   }
@@ -128,7 +128,7 @@ export function monitorEndpoints({ pool, switchOff, switchOffHours, log }: Watch
   }
 
   const part = (name: string, work: () => Promise<unknown>): Repetition =>
-    repeat(work, EVERY_MS, (error) => log(`webhooks: ${name} failed`, error))
+    repeat(work, EVERY_MS, (error) => log(`webhooks: ${name} failed, will retry`, error))
   const parts = {
     gone: part('switching off endpoints that are gone', switchOffGone),
     silent: part('switching off endpoints that do not answer', switchOffSilent),

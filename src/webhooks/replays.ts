@@ -447,7 +447,7 @@ interface ReplaysOptions extends ReplayWriting {
 /** Runs replays while it runs; any number of processes may do so on one database. */
 export function writeReplays({ onQueued, poll_ms, log, ...writing }: ReplaysOptions): Repetition {
   const companies = createRoundRobin()
-  const onError = (error: unknown) => log('webhooks: replay step failed', error)
+  const onError = (error: unknown) => log('webhooks: replay step failed, will retry', error)
   return repeat(
     async (stopping) => {
       while (!stopping.aborted) {

@@ -210,7 +210,7 @@ export function watchStockChanges({ pool, newId, onQueued, poll_ms, log }: Stock
     () => pause_ms,
     (error) => {
       // The company's commands go first; the next run tries again.
-      if (!isLockConflict(error)) log('webhooks: stock changes could not be queued', error)
+      if (!isLockConflict(error)) log('webhooks: queueing stock changes failed, will retry', error)
     },
     REST_MS,
   )

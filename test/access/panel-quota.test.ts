@@ -46,15 +46,15 @@ describe('quota of the panel', () => {
   const counts = async () =>
     (
       await pool.query<{ calls: number }>(
-        'select calls from ops.panel_calls where company_id = $1 order by user_id, session',
+        'select calls from ops.panel_request_counts where company_id = $1 order by user_id, session',
         [company.id],
       )
     ).rows.map(({ calls }) => calls)
   const shift = (interval: string) =>
-    pool.query('update ops.panel_calls set minute_ends_at = minute_ends_at - $2::interval where company_id = $1', [
-      company.id,
-      interval,
-    ])
+    pool.query(
+      'update ops.panel_request_counts set minute_ends_at = minute_ends_at - $2::interval where company_id = $1',
+      [company.id, interval],
+    )
 
   it('limits the requests of a session per minute, from its first request on [PANEL-302]', async () => {
     const token = await sessionOf(await user())
@@ -180,10 +180,10 @@ describe('quota of the panel', () => {
   it('deletes counts of past minutes [OPS-22]', async () => {
     const sessions = sessionsOn(pool)
     await ask(sessions, await sessionOf(await user()), 1)
-    await purgeTables(pool, 'panel_calls')
+    await purgeTables(pool, 'panel_request_counts')
     expect(await counts()).to.have.length(3)
     await shift('2 hours')
-    expect(await purgeTables(pool, 'panel_calls')).to.equal(3)
+    expect(await purgeTables(pool, 'panel_request_counts')).to.equal(3)
     expect(await counts()).to.deep.equal([])
   })
 })

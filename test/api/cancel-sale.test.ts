@@ -63,7 +63,7 @@ describe('cancellation of a sale', () => {
     expect((await cancel(id, { reason: 'ç'.repeat(500) })).status).to.equal(200)
   })
 
-  it('of a cancelled sale responds 200 with its state, without changing the reason or returning stock again [SALE-17]', async () => {
+  it('cancelling a cancelled sale responds 200 and returns no stock again [SALE-17]', async () => {
     const { id } = await sell()
     const first = await cancel(id, { reason: 'primeira' })
     const before = await revision()
@@ -92,7 +92,7 @@ describe('cancellation of a sale', () => {
     expect(await get(`/sales/${sale.id}`)).to.include({ status: 'cancelled', cancel_reason: 'no balcão' })
   })
 
-  it('of a sale with an authorized fiscal document responds 409 fiscal_document_issued, without changes [SALE-19]', async () => {
+  it('cancelling a sale with an authorized document responds 409 fiscal_document_issued [SALE-19]', async () => {
     const sale = await sell()
     await company.run(recordFiscalDocument, { id: sale.id, number: 'NFC-e 123', status: 'authorized' })
     const before = (await company.get(`/sales/${sale.id}`)).text

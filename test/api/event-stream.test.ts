@@ -97,7 +97,7 @@ describe('GET /events/stream', () => {
     expect(await again.next()).to.include({ id: last })
   })
 
-  it('sends a key the events of its scopes, and auditors all; personal fields stay sealed unless opened=true [FEED-12]', async () => {
+  it('sends a key the events of its scopes, sealed unless opened=true [FEED-12]', async () => {
     const company = await api.company()
     await register(company, 'Bebidas')
     const { id } = (await company.post('/customers', { name: 'Ana' })).body.data

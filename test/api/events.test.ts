@@ -269,7 +269,7 @@ describe('GET /events/verify, and proofs', () => {
     })
   })
 
-  it('shares one verification among equal concurrent requests, and delays or refuses another one of the company with 503', async () => {
+  it('shares one verification among equal requests, and refuses another with 503', async () => {
     const company = await api.company()
     const [{ hash }] = eventsIn(await pagesOf(company, '/events'))
     const paths = ['/events/verify', '/events/verify', `/events/verify?after=0&hash=${hash}`]

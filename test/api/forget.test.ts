@@ -61,7 +61,7 @@ describe('erasure', () => {
     expect(await api.core.verifyTables(company.id)).to.deep.include({ kind: 'verified', differences: [] })
   }
 
-  it('waits for a balance of store credit, also a negative one; deletion does not, and leaves it visible [PRIV-4] [CREDIT-3]', async () => {
+  it('erasure waits for a balance of store credit, deletion does not [PRIV-4] [CREDIT-3]', async () => {
     const till = await openTill(api.url, company)
     const credit = await company.paymentType('exchange_credit')
     const item = await accepted(company.post('/catalog/items', { name: 'Camisa', price: '8.00', stock: '9' }))
@@ -190,7 +190,7 @@ describe('erasure', () => {
     expect(errors).to.deep.equal([])
   })
 
-  it('keeps contacts until accounts are settled, and then erases them before the day of the rest [PRIV-100]', async () => {
+  it('keeps contacts until accounts are settled, then erases them [PRIV-100]', async () => {
     const { customer, sale, settle, forget } = await known(company)
     await accepted(company.call('PUT', `/sales/${sale.id}/fiscal-document`, fiscalDocument))
     const { phone, email, notes } = customer

@@ -121,7 +121,7 @@ describe('orders', () => {
     expect(idsIn(await company.get(`/orders?limit=1&cursor=${page.body.meta.next_cursor}`))).to.deep.equal([second.id])
   })
 
-  it('respond 409 duplicate_resource to a used external id, with the order’s id; equal concurrent requests make one order [ORDER-1]', async () => {
+  it('equal concurrent orders make one; a used external id is 409 with its order [ORDER-1]', async () => {
     const replies = await Promise.all(Array.from({ length: 5 }, () => place({ external_id: 'a' })))
     const [created, ...others] = replies.filter(({ status }) => status === 201)
     expect(others).to.have.length(0)

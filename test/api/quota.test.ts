@@ -134,7 +134,7 @@ describe('quotas', () => {
     expect((await company.get('/customers')).body.data).to.deep.equal([])
   })
 
-  it('a 429 does not count; the header shows the window closer to its limit, and the day ends at the company’s midnight [RATE-2, RATE-3, RATE-4]', async () => {
+  it('a 429 does not count; headers show the window closer to its limit [RATE-2, RATE-3, RATE-4]', async () => {
     const company = await newCompany()
     await call(company, PER_MINUTE + 10)
     await endMinute(company)

@@ -48,7 +48,7 @@ describe('background work of all companies', () => {
   it('e-mails the notice of one company early, however many notices another company has', async () => {
     const notices = (id: number, count: number, age: string) =>
       pool().query(
-        `insert into ops.notices (company_id, id, kind, data, created_at, email_tries, next_email_at)
+        `insert into ops.notifications (company_id, id, kind, data, created_at, email_tries, next_email_at)
          select $1, gen_random_uuid(), 'webhook_switched_off', '{"webhook_id":1,"url":"http://x","reason":"gone"}', now(), 0, now() - $3::interval
          from generate_series(1, $2)`,
         [id, count, age],

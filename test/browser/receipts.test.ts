@@ -24,7 +24,7 @@ describeInBrowser('receipt page saved as a file, in a browser', () => {
   const { prove } = ledgerOf(7, [sale, cancelled])
   const receipt: Receipt = { version: 1, ...prove(0, key) }
 
-  it('verifies the code, the file and the text of a receipt without requests, and names what was altered [PROOF-43, PROOF-46, PROOF-48]', async () => {
+  it('verifies code, file and text of a receipt without requests [PROOF-43, PROOF-46, PROOF-48]', async () => {
     const path = join(folder, 'conferir.html')
     writeFileSync(path, documentOf(trustedOf(key)))
     const page = await browser.open(`${pathToFileURL(path)}#${digitsOf(receipt)}`, { viewport: NARROW })

@@ -172,7 +172,7 @@ describeInBrowser('sales in a browser', () => {
     await page.getByRole('link', { name: 'caixa-1-004' }).waitFor()
   })
 
-  it('are printed: a receipt on one page of each paper, with its code, and the list on A4 with page numbers [PANEL-613] [PROOF-46]', async () => {
+  it('prints a receipt on one page of each paper, and lists with page numbers [PANEL-613] [PROOF-46]', async () => {
     const id = await sell({ items: [{ description: 'Queijo minas 1 kg', quantity: '1', unit_price: '49.90' }] })
     const page = await panel.openAs(panel.owner, `/painel/vendas/${id}/recibo`)
     const pagesOf = (pdf: Buffer) => pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)?.length

@@ -8,7 +8,7 @@ import { useDatabase } from '../support/database.ts'
 const OF_NO_COMPANY = [
   'attestors',
   'checkpoint_tokens',
-  'checkpoints',
+  'subscription_checkpoints',
   'installation',
   'installation_checkpoints',
   'installation_secrets',
@@ -17,10 +17,10 @@ const OF_NO_COMPANY = [
   'master_keys',
   'migrations',
   'read_model',
-  'seal_keys',
-  'sealing_rounds',
+  'checkpoint_keys',
+  'checkpoint_runs',
   'second_steps',
-  'stranger_notifications',
+  'unverified_notifications',
   'tree_tiles',
   'trees',
 ]

@@ -122,7 +122,7 @@ export const callAt = (
 /** Requests are logged up to a second after their answers: those of a company that is removed meanwhile would stay. */
 export const untilLogged = ({ cell }: TestCell, { headers }: Pick<Reply, 'headers'>) =>
   until(async () => {
-    const { rowCount } = await cell.pool.query('select from ops.calls where id::text = $1', [
+    const { rowCount } = await cell.pool.query('select from ops.request_log where id::text = $1', [
       headers.get('x-request-id'),
     ])
     return rowCount === 1

@@ -64,7 +64,7 @@ describe('demo', function () {
     }
   })
 
-  it('asks for the DATA_DIR of the service if there are no demonstration companies, or no installation [OPS-154]', async () => {
+  it('asks for the DATA_DIR of the service if there is no installation [OPS-154]', async () => {
     const another = { DATA_DIR: join(folder, 'another') }
     const known = await tillbook({ ...another, DATABASE_URL: database.url }, 'demo', '--url', service.url)
     expect(known.stderr).to.match(/^DATA_DIR should be .* \(wrong_setting\)$/m)

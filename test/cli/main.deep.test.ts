@@ -126,7 +126,7 @@ describe('tillbook', () => {
     })
     after(() => rm(dataDir, { recursive: true, force: true }))
 
-    it('uses the server of a running service and leaves it running; otherwise starts and stops one [OPS-14] [OPS-152]', async () => {
+    it('uses the server of a running service, else starts and stops one [OPS-14] [OPS-152]', async () => {
       const service = await startEmbedded({ dataDir, settings: FAST })
       const beside = await tillbook({ DATA_DIR: dataDir }, ...CREATE)
       expect(beside.code, beside.stderr).to.equal(0)

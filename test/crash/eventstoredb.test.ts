@@ -107,7 +107,7 @@ describe('killed service on EventStoreDB', function () {
     expect(await service?.stop()).to.equal(0)
   })
 
-  it('refuses to start on an empty Postgres without its event store, and restores everything with it and the keys of persons', async () => {
+  it('refuses an empty Postgres without its event store, and restores everything with it', async () => {
     await server.kill()
     const failure = await startService(settings(lost.url)).catch((error: Error) => error)
     expect(failure).to.be.instanceOf(Error).with.property('message').that.includes('the event store cannot be reached')

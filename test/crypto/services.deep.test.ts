@@ -58,7 +58,7 @@ describe('services and their master key', function () {
     }
   })
 
-  it('do not start with a wrong or missing key, and report the expected key and its location; commands do the same [OPS-71]', async () => {
+  it('processes do not start without the key, and name it and its location [OPS-71]', async () => {
     const expected = masterKeysInFile(path).current().id
     const env = { DATABASE_URL: database.url, LOG_LEVEL: 'error' }
     const missing = join(folder, 'missing')

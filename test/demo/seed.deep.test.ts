@@ -223,7 +223,7 @@ describe('demonstration data', () => {
       expect((await read()).companies[0]!.store).to.deep.equal({ ...store, notification_secret: 'outro-segredo' })
     })
 
-    it('has a month of sales in the first company if requested, once, whatever is changed later [PANEL-126] [OPS-721]', async () => {
+    it('the first company has a month of sales, once [PANEL-126] [OPS-721]', async () => {
       const startMonth = (soldUntil = new Date().toISOString()) =>
         seedDemo(core, { baseUrl: BASE_URL, demoFile, soldUntil })
       await startMonth(new Date(Date.now() - DAY_MS).toISOString())

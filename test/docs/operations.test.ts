@@ -1,5 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import { parse } from 'yaml'
 import { documentedSettings, readConfig, SETTING_NAMES } from '#config/config.ts'
@@ -31,27 +30,7 @@ describe('docs/operations', () => {
     expect(names).to.have.length.above(5)
     for (const name of names) expect(text).to.include(`\`${name}\``)
   })
-
-  it('explains every log message [OPS-20]', async () => {
-    const text = await fileAt('docs/operations/messages.md')
-    const messages = await loggedMessages()
-    expect(messages).to.have.length.above(20)
-    for (const message of messages) expect(text).to.include(`\`${message}\``)
-  })
 })
-
-/** Command line programs, whose output is not a log of the service. */
-const NOT_THE_SERVICE = /^(cli|sandbox|till)\//
-
-/** Log messages of the service, except those with placeholders. */
-async function loggedMessages(): Promise<string[]> {
-  const files = (await readdir('src', { recursive: true })).filter((file) => /\.tsx?$/.test(file))
-  const sources = await Promise.all(
-    files.filter((file) => !NOT_THE_SERVICE.test(file)).map((file) => readFile(join('src', file), 'utf8')),
-  )
-  const calls = /\b(?:log|warn|log|logger\.\w+)\(\s*(?:\{[^}]*\},\s*)?'([^']+)'/g
-  return sources.flatMap((source) => [...source.matchAll(calls)].map(([, message = '']) => message))
-}
 
 describe('docker-compose.yml', () => {
   let compose: Json

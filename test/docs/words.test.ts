@@ -1,6 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { parseRefusedPhrases, portugueseFaultsOf, wordFaultsOf } from '../../tools/words.ts'
+import {
+  logFaultsOf,
+  pageFaultsOf,
+  parseRefusedPhrases,
+  portugueseFaultsOf,
+  sqlFaultsOf,
+  titleFaultsOf,
+  wordFaultsOf,
+} from '../../tools/words.ts'
 
 const faultsOf = (...files: [path: string, text: string][]) => wordFaultsOf(new Map(files))
 
@@ -64,5 +72,33 @@ describe('tools/refused-portuguese.txt', () => {
 
   it('refuses none of the texts that it proposes [PANEL-373]', () => {
     expect(phrases.map(({ instead }) => faultsIn(`'${instead}'`))).to.deep.equal(phrases.map(() => []))
+  })
+})
+
+describe('words of logs, SQL, titles and pages', () => {
+  const of = (path: string, text: string) => new Map([[path, text]])
+
+  it('refuses a log line without its component, or with a relative clause', () => {
+    expect(logFaultsOf(of('src/a.ts', "log('privacy: erasure failed, will retry', error)"))).to.deep.equal([])
+    for (const line of ["log('erasure failed', error)", "logger.info({ size }, 'privacy: who was to be forgotten')"])
+      expect(logFaultsOf(of('src/a.ts', line)), line).to.have.length(1)
+  })
+
+  it('refuses a table by a private name, or without a comment', () => {
+    const commented = "create table ops.sessions (\n);\ncomment on table ops.sessions is 'Sessions.';\n"
+    expect(sqlFaultsOf(of('a.sql', commented))).to.deep.equal([])
+    expect(sqlFaultsOf(of('a.sql', 'create table ops.seal_rounds (\n);\n'))).to.have.length(2)
+  })
+
+  it('refuses a title of more than 100 characters, where an expression counts as one', () => {
+    const title = (text: string) => `it(${'`'}${text}${'`'}, () => {})`
+    expect(titleFaultsOf(of('a.test.ts', title('x'.repeat(101))))).to.have.length(1)
+    expect(titleFaultsOf(of('a.test.ts', title(`${'x'.repeat(99)}\${${'y'.repeat(30)}}`)))).to.deep.equal([])
+  })
+
+  it('refuses a page that outgrows its bound', () => {
+    expect(pageFaultsOf(of('README.md', 'word '.repeat(700)))).to.deep.equal([])
+    expect(pageFaultsOf(of('README.md', 'word '.repeat(701)))).to.deep.equal(['README.md: 701 words, at most 700'])
+    expect(pageFaultsOf(of('docs/decisions/1.md', 'word '.repeat(701)))).to.have.length(1)
   })
 })

@@ -43,7 +43,7 @@ describe('discount of a whole sale', () => {
     }
   })
 
-  it('beside those of lines leaves lines that are the sale: no line below zero, no cent lost [SALE-24] [SALE-30]', async () => {
+  it('a sale’s discount beside those of lines loses no cent [SALE-24] [SALE-30]', async () => {
     const line = fc.nat(100_000).chain((gross) => fc.record({ gross: fc.constant(gross), discount: fc.nat(gross) }))
     const lines = fc.array(line, { minLength: 1, maxLength: 20 })
     await explore(

@@ -85,7 +85,7 @@ describe('figures of the day', () => {
       .and.not.to.include('Ana')
   })
 
-  it('count products that run out with those that are out of stock, and the sales of variants with their product [FIG-804]', async () => {
+  it('counts products that run out with those out of stock, and variants with their product [FIG-804]', async () => {
     const create = async (fields: object) =>
       (await company.post('/catalog/items', { price: '5.00', ...fields })).body.data
     await create({ name: 'Chá', stock: '1', min_stock: '2' })
@@ -101,7 +101,7 @@ describe('figures of the day', () => {
     expect(await figures(`/catalogo/${shirt.id}`)).to.include({ [`item/${shirt.id}.vendido-30-dias`]: 3 })
   })
 
-  it('list the purchases of a customer by time, and both numbers of the daily comparison [FIG-804] [OPS-47]', async () => {
+  it('lists a customer’s purchases by time, and both numbers of the comparison [FIG-804] [OPS-47]', async () => {
     await company.post('/customers', { name: 'Maria', external_id: 'm' })
     const first = await counter.sell({ customer_external_id: 'm' })
     await counter.sell({ customer_external_id: 'm', sold_at: '2026-01-02T12:00:00Z' })

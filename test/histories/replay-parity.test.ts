@@ -241,7 +241,7 @@ for (const { name, store, runs, expected } of REPLAYS)
       }
     }
 
-    it('of any history gives equal tables, byte for byte, from valid ledgers without secrets [LEDGER-5, LEDGER-10, OPS-45]', async () => {
+    it('any history replays to equal tables, byte for byte [LEDGER-5, LEDGER-10, OPS-45]', async () => {
       await explore(
         fc.asyncProperty(history, async (groups) => {
           const companies = [await open(), await open()] as const

@@ -316,7 +316,7 @@ describe(`third attack: all interfaces at once (${TITLE})`, function () {
     if (role && reply.status === 200) noteForms(role, reply.text)
   }
 
-  it('is answered, reconciles, tells nothing of others, and keeps nobody waiting [VAL-741]', async () => {
+  it('is answered, reconciles, shows nothing of others, and delays no request [VAL-741]', async () => {
     await explore(
       fc.asyncProperty(rounds, async (steps) => {
         for (let from = 0; from < steps.length; from += AT_ONCE) {

@@ -80,7 +80,7 @@ describe('requests with large bodies', () => {
     await until(() => turns.used === 1)
   })
 
-  it('are refused if the queue of the company is full; a disconnect frees the queue entry or the permit [OPS-63]', async () => {
+  it('a full queue of the company refuses; a disconnect frees its place [OPS-63]', async () => {
     const first = await announce(1, LARGE)
     await until(() => under.length === 1)
     const waiting = [await announce(1, LARGE), await announce(1, LARGE)]

@@ -90,7 +90,7 @@ describe('crash windows of a store outside the transaction', () => {
     await assertExactlyOnce(harness, new Map([[1, 1]]))
   })
 
-  it('is unavailable while the outcome is unknown; a retry at another process gets the one true answer [IDEM-7, LEDGER-8]', async () => {
+  it('a retry at another process gets the one true answer [IDEM-7, LEDGER-8]', async () => {
     store.faults.push('after')
     const read = store.read
     store.read = () => {
@@ -107,7 +107,7 @@ describe('crash windows of a store outside the transaction', () => {
     await assertExactlyOnce(harness, new Map([[1, 1]]))
   })
 
-  it('writes the side data of an event, such as the hash of a secret, also after settling an unknown outcome', async () => {
+  it('writes side data of an event also after an unknown outcome', async () => {
     store.faults.push('after')
     await writeRequest(harness.writer, addition(1, { id: 1, by: 1, secret: 'kept' }))
     const { rowCount } = await harness.pool.query(`select from ops.idempotent_answers where key = 'secret-kept'`)

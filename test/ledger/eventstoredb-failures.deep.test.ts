@@ -118,7 +118,7 @@ describe('EventStoreDB adapter during server failures', () => {
     await until(() => server.openReads() === 0, { what: 'the end of all reads' })
   })
 
-  it('stores each append completely or not at all if the server is killed, and is consistent after a restart', async () => {
+  it('stores each append whole or not at all if the server is killed', async () => {
     const acknowledged: Envelope[][] = []
     const streams: string[] = []
     for (let round = 0; round < 6; round++) {

@@ -86,7 +86,7 @@ describe('missing keys of persons during catch-up with a store outside Postgres'
     const call = callTo(api.url, other)
     expect(await namesOf(call)).to.deep.equal(['Ana', 'Bia', 'Caio'])
     expect((await call('POST', '/customers', { name: `Davi ${Date.now()}` })).status).to.equal(201)
-    expect(logged).to.deep.equal(['a company is read-only: keys of persons are missing'])
+    expect(logged).to.deep.equal(['ledger: company is read-only, keys of persons are missing'])
   })
 
   it('make their company read-only: writes are refused with the reason, reads are answered [LEDGER-51]', async () => {

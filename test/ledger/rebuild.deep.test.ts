@@ -300,7 +300,7 @@ describe('rebuild', () => {
     expect(written).to.be.above(3)
   })
 
-  it('waits for long readers before the switch without blocking others, and logs the sessions it waits for [OPS-36]', async () => {
+  it('waits for long readers before the switch, and names their sessions [OPS-36]', async () => {
     await given.fill()
     const told: string[] = []
     const dump = await given.pool.connect()

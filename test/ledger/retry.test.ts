@@ -24,7 +24,7 @@ describe('retry after a failure before the append', () => {
     }
   })
 
-  it('decides the whole group again after a lost connection, restart or deadlock, a limited number of times', () => {
+  it('decides a group again after a lost connection or deadlock, a limited number of times', () => {
     const lost = [new Error('Connection terminated unexpectedly'), database('ECONNRESET'), database('57P01')]
     for (const error of [...lost, database('40P01')]) {
       expect(retriesOf(group, error, true)).to.deep.equal([group])

@@ -66,7 +66,7 @@ describe('working set, flushing', () => {
     ])
   })
 
-  it('gives the name of a deleted row to a new one, with one statement for existing rows and one for new rows', async () => {
+  it('gives the name of a deleted row to a new one in one statement each', async () => {
     await store(given.pool, person(2, 'ana'))
     await transact(given.pool, async (tx, sent) => {
       const set = createWorkingSet()

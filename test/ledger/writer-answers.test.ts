@@ -33,7 +33,7 @@ describe('writer, stored answers', () => {
     ])
 
   for (const processes of [1, 2]) {
-    it(`are returned to 19 of 20 concurrent requests with one key, in ${processes === 1 ? 'one process' : 'two processes'} [IDEM-6]`, async () => {
+    it(`20 concurrent requests with one key get one answer, in ${processes === 1 ? 'one process' : 'two processes'} [IDEM-6]`, async () => {
       const writers = processes === 1 ? [harness.writer] : [harness.writer, harness.another()]
       const requests = Array.from({ length: 20 }, (_, n) =>
         writeRequest(writers[n % processes] as Writer, addition(1, ONE, 'key')),

@@ -65,7 +65,7 @@ describe('e-mail notifications', () => {
   })
   beforeEach(async () => {
     letters.length = 0
-    await api.core.pool.query('delete from notices')
+    await api.core.pool.query('delete from notifications')
     company = await api.company({ timezone: 'America/Manaus' })
   })
 
@@ -78,7 +78,7 @@ describe('e-mail notifications', () => {
     return id as number
   }
   const stored = async () => {
-    const { rows } = await api.core.pool.query('select email_tries, emailed_at, next_email_at from notices')
+    const { rows } = await api.core.pool.query('select email_tries, emailed_at, next_email_at from notifications')
     return rows
   }
   /** Runs the notifications until `done`, and collects their warnings and errors. */
@@ -154,7 +154,7 @@ describe('e-mail notifications', () => {
     const { errors } = await whileTelling(settled, { retrySeconds: [0.05, 60] })
     expect(errors).to.have.length(1)
     expect(letters).to.have.length(1)
-    const { rows } = await api.core.pool.query<{ id: string }>('select id from notices')
+    const { rows } = await api.core.pool.query<{ id: string }>('select id from notifications')
     expect(letters[0]!.text).to.include(`Message-ID: <${rows[0]!.id}@tillbook>`)
     expect((await stored())[0]).to.include({ email_tries: 2 })
   })
@@ -204,12 +204,12 @@ describe('e-mail notifications', () => {
       await noteOutages(pool())
     }
     const kinds = async () =>
-      (await pool().query<{ kind: string }>('select kind from notices order by created_at')).rows.map(
+      (await pool().query<{ kind: string }>('select kind from notifications order by created_at')).rows.map(
         ({ kind }) => kind,
       )
     const failing = () => failingEndpoints(fullReader(pool(), company.id))
 
-    it('are sent once per outage, five minutes after its start at the earliest, and once after the recovery [HOOK-74, HOOK-75]', async () => {
+    it('notifies once per outage, after five minutes, and once after the recovery [HOOK-74, HOOK-75]', async () => {
       await user(`ana-${company.id}@loja.example`, 'owner')
       const id = await registered()
       await health(id, `failing_since = now() - interval '4 minutes'`)

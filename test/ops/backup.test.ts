@@ -153,7 +153,7 @@ describe('backup and restore as documented in docs/operations', function () {
       if (typeof server !== 'string') await server?.stop()
     })
 
-    it('by a dump taken while the service sells, by an owner role that the service does not know [OPS-13] [OPS-103]', async () => {
+    it('restores a dump that was taken while the service sold [OPS-13] [OPS-103]', async () => {
       const [original, copy] = ['tillbook', 'tillbook_restored'].map((name) =>
         addressesAt(server as SystemPostgres, name),
       ) as [ReturnType<typeof addressesAt>, ReturnType<typeof addressesAt>]

@@ -156,7 +156,7 @@ describe('two processes of each role on one database', function () {
     expect(await stockOf(item)).to.equal(`${1_000_000 - sold}.000`)
   })
 
-  it('deliver everything if a dispatcher is killed: its deliveries are taken over once its lease ends [HOOK-23]', async () => {
+  it('deliveries of a killed dispatcher are taken over when its lease ends [HOOK-23]', async () => {
     const [doomed] = (await fleet.startAll('dispatcher', 'dispatcher')) as [Service]
     const deliveries = await register()
     await addCustomers(0, 1)

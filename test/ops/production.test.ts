@@ -160,7 +160,7 @@ describe('production installation, as the Dockerfile makes it [OPS-700]', functi
 
   it('starts on an empty folder with its own Postgres, and stops on SIGTERM [OPS-6]', async () => {
     await start()
-    expect(service.output()).to.include('migration 001_ledger applied')
+    expect(service.output()).to.include('migrations: 001_ledger applied')
     await until(() => receiver.received.some(({ path }) => path.startsWith('/copies/')), { timeout_ms: 60_000 })
     const { port: witnessPort, url: witnessUrl } = await placeOf()
     const witness = installation.tillbook('witness', '--port', witnessPort, '--url', url)

@@ -65,7 +65,7 @@ describe('upgrade', function () {
     expect(await tables()).to.deep.equal(before)
   })
 
-  it('from one process to another loses no write, refuses writes briefly only, and refuses no read [OPS-37]', async () => {
+  it('an upgrade between processes loses no write and refuses no read [OPS-37]', async () => {
     const older = await start()
     const port = await freePort(null)
     const processes = [older, { url: `http://127.0.0.1:${port}` }]

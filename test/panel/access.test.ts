@@ -32,7 +32,7 @@ describe('panel: access', () => {
     }
   })
 
-  it('lists the active sessions by browser and ends the others; owners end those of other users [PANEL-203]', async () => {
+  it('lists the sessions by browser and ends the others [PANEL-203]', async () => {
     const phone = browser(api.url)
     const android = {
       'user-agent': 'Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/140.0 Mobile Safari/537.36',
@@ -87,7 +87,7 @@ describe('panel: access', () => {
     expect(Number(headers.get('retry-after'))).to.be.above(0)
   })
 
-  it('lets a known browser log in while the account is throttled; the browser cookie alone opens no session [PANEL-40]', async () => {
+  it('a known browser logs in while the account is throttled [PANEL-40]', async () => {
     const [, device = ''] = (await owner.logIn()).headers.getSetCookie()
     expect(device).to.match(
       /^tillbook-device=tb_device_[\w-]{43}; Max-Age=34560000; Path=\/; Expires=[^;]+; HttpOnly; SameSite=Lax$/,
@@ -124,7 +124,7 @@ describe('panel: access', () => {
     expect((await owner.get('/painel/clientes')).status).to.equal(303)
   })
 
-  it('restores form input after a login for the same user, without secrets [PANEL-105] [PANEL-107] [PANEL-374]', async () => {
+  it('restores form input after a login of the same user [PANEL-105] [PANEL-107] [PANEL-374]', async () => {
     const typed = { name: 'Maria "da" Silva', person_type: 'PF', notes: '<b>' }
     const form = { ...hiddenFields((await owner.get('/painel/clientes/novo')).html, '/painel/clientes'), ...typed }
     const ownPassword = {

@@ -224,7 +224,7 @@ describe('panel: an approval on the spot', () => {
     })
   })
 
-  it('needs a PIN of six digits that is not guessed first, set with the password; no event has it [ROLE-122]', async () => {
+  it('needs a PIN of six digits, set with the password and in no event [ROLE-122]', async () => {
     for (const pin of ['12345', '1234567', '111111', '123456', '987654', 'abcdef'])
       expect((await setPin(clerk, pin)).status, pin).to.equal(422)
     expect((await setPin(clerk, PIN, 'uma senha errada')).status).to.equal(422)

@@ -93,7 +93,7 @@ describe('panel: audit', () => {
     expect(problemsIn((await owner.get('/painel/auditoria?quem=root')).html)).not.to.deep.equal([])
   })
 
-  it('shows the values before and after of each field in words, also in the linked history of the record [PANEL-86]', async () => {
+  it('shows each field before and after in words, also in linked histories [PANEL-86]', async () => {
     const id = await customer('Maria')
     await company.call('PATCH', `/customers/${id}`, { name: 'Maria Souza', phone: '11987654321' })
     const event = `/painel/auditoria/eventos/${await revision()}`
@@ -219,11 +219,11 @@ describe('panel: audit', () => {
     const made = await proof.checkpointOf(company.id, 1)
     const sealed = await shown('/painel/auditoria')
     expect(sealed).to.include('Último selo').and.include(`Eventos selados ${made?.size}`).and.include('ainda não')
-    await pool.query(`insert into ops.sealing_faults values ($1, '2026-11-22T12:00:00Z', 'truncated')`, [company.id])
+    await pool.query(`insert into ops.checkpoint_faults values ($1, '2026-11-22T12:00:00Z', 'truncated')`, [company.id])
     expect(await shown('/painel/auditoria'))
       .to.include('sem selo novo')
       .and.include('Os registros mais recentes foram removidos')
-    await pool.query('delete from ops.sealing_faults')
+    await pool.query('delete from ops.checkpoint_faults')
   })
 
   it('opens any record as of a date and time', async () => {

@@ -71,7 +71,7 @@ describe('panel: import of files', () => {
     expect(event).to.deep.include({ origin: 'panel', actor: `user/${user.id}` })
   })
 
-  it('updates instead of duplicating on a repeated import, and keeps stock and fields with empty cells [PANEL-181]', async () => {
+  it('a repeated import updates, and keeps stock and empty fields [PANEL-181]', async () => {
     await imported('/catalogo/importar', 'Código;Nome;Preço;Custo;Estoque;EAN\nP1;Café;18,90;11,40;24;789')
     const [before] = (await company.get('/catalog/items')).body.data
     await company.call('PATCH', `/catalog/items/${before.id}`, { stock_adjustment: '-4' })

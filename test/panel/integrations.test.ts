@@ -148,7 +148,7 @@ describe('panel: integrations', () => {
       expect((await owner.get(path)).status).to.equal(404)
     })
 
-    it('belong to the company or to a key, pause when the key is revoked, and can be transferred [HOOK-53, HOOK-54]', async () => {
+    it('endpoints pause when their key is revoked, and can be transferred [HOOK-53, HOOK-54]', async () => {
       const path = await registered()
       expect(await shown(path)).to.include('Vinculado a A empresa')
       const key = await company.newKey(['catalog:read', 'customers:read', 'sales:read', 'finance:read'])

@@ -59,7 +59,7 @@ describe('panel: invitations', () => {
     return { other, boss: await panelUser(api, other) }
   }
 
-  it('show the link once if e-mail is not set up; the link sets a password and opens the company, once [PANEL-50, PANEL-52, PANEL-501]', async () => {
+  it('shows the link once without e-mail; it opens the company once [PANEL-50, PANEL-52, PANEL-501]', async () => {
     const email = newAddress()
     const { html, status } = await invite(owner, email)
     expect(status).to.equal(200)
@@ -105,7 +105,7 @@ describe('panel: invitations', () => {
     expect(a).to.equal(b)
   })
 
-  it('give a person access to a second company after the existing password, and refuse other passwords [PANEL-52, TOKEN-21]', async () => {
+  it('opens a second company after the existing password only [PANEL-52, TOKEN-21]', async () => {
     const { other, boss } = await second()
     const person = await member()
     const code = codeIn((await invite(boss, person.email)).html)
@@ -173,7 +173,7 @@ describe('panel: invitations', () => {
     expect((await accept(codeIn(letter?.text ?? ''))).to).to.equal('/painel?feito=bem-vindo')
   })
 
-  it('replace a forgotten password by an e-mailed link, once, and end all sessions and tokens in all companies [PANEL-55]', async () => {
+  it('an e-mailed link replaces a password once, and ends all sessions [PANEL-55]', async () => {
     const [person, later] = [await member(), await member()]
     const { visitor } = await enter(person.email)
     const ask = async (email: string) => browser(mailing.url).post('/painel/esqueci', { email })

@@ -86,7 +86,7 @@ describe('panel: own sales of today', () => {
       expect((await clerk.get(`/painel/vendas/${own}${path}`)).status, path).to.equal(200)
   })
 
-  it('are not mixed with what all sales add up to: stock that lasts, drawers and their differences [ROLE-105]', async () => {
+  it('own sales do not mix with sums that need all sales [ROLE-105]', async () => {
     const fields = { name: 'Azeite', price: '9.00', stock: '1', min_stock: '5' }
     const item = (await company.post('/catalog/items', fields)).body.data.id
     for (const path of ['/catalogo/reposicao', `/catalogo/${item}`]) {
@@ -122,7 +122,7 @@ describe('panel: own sales of today', () => {
       .and.not.include('Esperado')
   })
 
-  it('are joined by all others once the company gives the role the permission, in open sessions too [ROLE-110]', async () => {
+  it('own sales are joined by all once the role has the permission [ROLE-110]', async () => {
     const { granted } = ROLE_PRESETS.clerk
     const adjust = (permissions: typeof granted) =>
       company.run(adjustRole, {

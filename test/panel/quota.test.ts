@@ -28,7 +28,9 @@ describe('panel: request quota', () => {
   }
   const times = (count: number, status: number) => Array<number>(count).fill(status)
   const minuteIsOver = () =>
-    company.core.pool.query(`update ops.panel_calls set minute_ends_at = now() where company_id = $1`, [company.id])
+    company.core.pool.query(`update ops.panel_request_counts set minute_ends_at = now() where company_id = $1`, [
+      company.id,
+    ])
 
   it('responds 429 with a page that names the wait, until the minute ends [PANEL-302]', async () => {
     expect(await statuses(clerk, ofSession)).to.deep.equal(times(ofSession, 200))

@@ -43,7 +43,7 @@ describe('returns in the panel and at tills', () => {
     return reply.body.data
   }
 
-  it('come back on one page, and give store credit to the customer, who is not forgotten then [PANEL-580] [CREDIT-1] [CREDIT-3]', async () => {
+  it('goods come back on one page and give store credit [PANEL-580] [CREDIT-1] [CREDIT-3]', async () => {
     const sale = await sold()
     const path = `/painel/vendas/${sale}/devolver`
     expect(textIn((await user.get(`/painel/vendas/${sale}`)).html)).to.include('Devolver mercadoria')

@@ -315,7 +315,7 @@ describe('panel: a sale', () => {
       expect(html).to.include(`<a href="/painel/vendas/${holder}">venda ${holder}</a>`)
     })
 
-    it('is recorded in full, displayed, prefilled for editing, and cancelled, which allows cancelling the sale [FISCAL-4, PANEL-22]', async () => {
+    it('records, prefills and cancels a document, which allows cancelling the sale [FISCAL-4, PANEL-22]', async () => {
       const { id } = await counter.sell()
       const path = `/painel/vendas/${id}/documento-fiscal`
       const typed = {

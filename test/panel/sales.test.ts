@@ -170,7 +170,7 @@ describe('panel: sales', () => {
     expect((await user.get('/painel/vendas')).html).to.include('href="/painel/vendas/itens.csv"')
   })
 
-  it('downloads the filtered sales as CSV for Brazilian spreadsheets, also as of a revision [PANEL-143] [PANEL-144]', async () => {
+  it('downloads the filtered sales as CSV, also as of a revision [PANEL-143] [PANEL-144]', async () => {
     await company.post('/customers', { name: '=HYPERLINK("http://x")', external_id: 'm' })
     await counter.sell({ customer_external_id: 'm', sold_at: '2026-03-11T12:00:00Z', external_id: 'a;"b' })
     const revision = (await company.get('/me')).headers.get('x-ledger-revision')

@@ -14,7 +14,7 @@ describe('panel: search', () => {
     return [...html.matchAll(/<li><a href="\/painel\/(\w+\/\d+)[^>]*>/g)].map(([, path]) => path)
   }
 
-  it('finds sales by number, code and amount, items by name and code, persons by name, document and phone [PANEL-147]', async () => {
+  it('finds sales, items and persons by number, code, name and phone [PANEL-147]', async () => {
     counter = await openCounter(company)
     const sale = await counter.sell({ external_id: 'Pedido-9' })
     await company.call('PUT', `/sales/${sale.id}/fiscal-document`, fiscalDocument)

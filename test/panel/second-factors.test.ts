@@ -246,7 +246,7 @@ describe('panel: second factors', () => {
       path = `${USERS}/${clerk.id}`
     })
 
-    it('are shown to an owner, who removes them for a lost device; the user is told, and sessions end [MFA-8]', async () => {
+    it('an owner removes second factors; the user is told, and sessions end [MFA-8]', async () => {
       await addApp(clerk)
       expect(textIn((await owner.get('/painel/configuracoes')).html)).to.match(/Ativada/)
       expect(textIn((await owner.get(path)).html)).to.include('Aplicativo autenticador')

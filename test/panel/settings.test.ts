@@ -291,7 +291,7 @@ describe('panel: settings', () => {
   })
 
   describe('test company', () => {
-    it('is created with copied settings and payment types, its owner as the only user, and opens without another login [KIT-32]', async () => {
+    it('creates a twin with settings and its owner as the only user [KIT-32]', async () => {
       await company.paymentType('card', '2.50')
       await company.post('/customers', { name: 'Ana' })
       expect(await shown(`${HOME}/teste`)).to.include('Criar empresa de teste')

@@ -138,7 +138,7 @@ describe('panel: tills', () => {
     const at = (days: number) => `${addDays(today, days)}T12:00:00.000Z`
     const closing = async (query = '') => textIn(await page(`/fechamento${query}`))
 
-    it('adds up a sale of yesterday that was cancelled today, on the start page and in the list too [PANEL-420]', async () => {
+    it('adds up a sale of yesterday that was cancelled today [PANEL-420]', async () => {
       const card = await company.paymentType('card')
       const paid = (offlineId: string, total: number, type = counter.cash) => {
         const items = [{ product_id: counter.product, quantity: 1, price: total, total }]
@@ -194,7 +194,7 @@ describe('panel: tills', () => {
       expect(textIn((await user.get('/painel')).html)).to.include('cash 2 R$ 57,52 Total 2 R$ 57,52')
     })
 
-    it("tells a till's refused sales of the day, with their amount and a link, once for each sale [PANEL-421]", async () => {
+    it('shows a till’s refused sales of the day and their amount, each once [PANEL-421]', async () => {
       const refused = (offlineId: string, days: number, fields: object = {}) =>
         wrong(offlineId, { created_at: at(days), ...fields })
       await upload(till, [counter.sale('a', { created_at: at(0) }), refused('b', 0), refused('c', -1)])

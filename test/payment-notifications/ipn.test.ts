@@ -68,7 +68,7 @@ describe('notifications in the format IPN', () => {
     expect((await shop.kept()).at(-1)?.payload).to.equal('{"topic":"payment","id":7}')
   })
 
-  it('get the same answer for orders that exist and that do not, also where signatures are required [RCV-42]', async () => {
+  it('answers IPN alike for existing and missing orders [RCV-42]', async () => {
     await open()
     const alias = await shop.store({ secret: SECRET })
     const { id } = await shop.order(alias)

@@ -36,7 +36,7 @@ describe('limits of the notification receiver', () => {
   const from = (address: string) => ({ 'x-forwarded-for': address })
   const plan = { type: 'plan' }
 
-  it('accepts 60 per minute from one IP address, then responds 429 until the minute ends, and stores all [RCV-10, RCV-11]', async () => {
+  it('accepts 60 per minute from one address, then responds 429, and stores all [RCV-10, RCV-11]', async () => {
     await open({ notificationsPerMinute: NOTIFICATIONS_PER_MINUTE })
     const before = (await shop.kept()).length
     const statuses: number[] = []
@@ -144,7 +144,7 @@ describe('limits of the notification receiver', () => {
     expect(Number(headers.get('retry-after'))).to.be.above(0)
   })
 
-  it('holds no connection while the provider is slow: with one connection and 20 notifications, other requests continue [PAY-7]', async () => {
+  it('slow providers hold no connection: other requests continue beside 20 notifications [PAY-7]', async () => {
     await open({ queryConnections: 1 })
     const orders = [order]
     while (orders.length < 20) orders.push(await shop.order())

@@ -141,7 +141,7 @@ export async function openShop(databaseUrl: string, options: TestApiOptions, ids
       return (await pool.query<Kept>('select * from payment_notifications order by id')).rows
     },
     async strangers() {
-      return (await pool.query<Stranger>('select * from stranger_notifications order by id')).rows
+      return (await pool.query<Stranger>('select * from unverified_notifications order by id')).rows
     },
     close: () => api.close(),
   }

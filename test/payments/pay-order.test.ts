@@ -118,7 +118,7 @@ describe('interrupted payment', () => {
     })
   }
 
-  it('holds no connection during provider calls: with one connection and 20 calls, other requests continue [PAY-7]', async () => {
+  it('provider calls hold no connection: other requests continue beside 20 of them [PAY-7]', async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, place))
     let open: () => void = () => {}
     const gate = new Promise<void>((resolve) => {

@@ -109,7 +109,7 @@ describe('payment sweep', () => {
     expect(await shop.orderNow(order.id)).to.include({ status: 'pending' })
   })
 
-  it('ends pending payments at their deadline, regardless of the schedule, and refuses attempts without a payment [PAY-24]', async () => {
+  it('ends pending payments at their deadline, whatever the schedule [PAY-24]', async () => {
     const { id } = order
     provider.payments.set('20', paymentOf(order, { id: '20', status: 'pending' }))
     const slow = { schedule: [24 * HOUR, 25 * HOUR] }
@@ -260,7 +260,7 @@ describe('payment sweep', () => {
 
     beforeEach(() => shop.api.core.pool.query('update read.orders set attempted_at = null, expires_at = null'))
 
-    it('recovers a lost notification of one in the run in which the account of another fails for all its orders [PAY-71]', async () => {
+    it('recovers a lost notification while another store’s account fails [PAY-71]', async () => {
       const [failing, other] = [await shop.api.company(), await shop.api.company()]
       await shopWith(40, failing)
       const [lost] = (await shopWith(1, other)) as [OrderObject]

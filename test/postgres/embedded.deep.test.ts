@@ -56,7 +56,7 @@ describe('embedded Postgres', function () {
     expect(await next()).to.deep.equal({ stopped: true })
   }
 
-  it('creates cluster and database at the first start, keeps data and port, and gives the service its own role [OPS-1] [OPS-103]', async () => {
+  it('creates the cluster at the first start and gives the service its own role [OPS-1] [OPS-103]', async () => {
     const first = await start()
     await administer(first.ownerUrl, (client) => client.query('create table notes as select 1 as id'))
     const { rows } = await administer(first.ownerUrl, (client) =>
@@ -90,7 +90,7 @@ describe('embedded Postgres', function () {
     await second.stop()
   })
 
-  it('is durable and closed by default: fsync, loopback only, a password readable by its owner only [OPS-9]', async () => {
+  it('is durable, on loopback only, with a password for its owner only [OPS-9]', async () => {
     const server = await startEmbedded({ dataDir })
     const { rows } = await administer(server.ownerUrl, (client) =>
       client.query(`select name, setting from pg_settings where name in
@@ -276,10 +276,10 @@ describe('embedded Postgres', function () {
       process.kill((await serverPid(dataDir))!, 'SIGKILL')
       await until(() => givenUp > 0, { timeout_ms: 30_000 })
       expect(troubles).to.deep.equal([
-        'the embedded Postgres was lost, and is started again',
-        'the embedded Postgres could not be started again',
-        'the embedded Postgres could not be started again',
-        'the embedded Postgres is given up',
+        'postgres: embedded server lost, restarting',
+        'postgres: restart of the embedded server failed, will retry',
+        'postgres: restart of the embedded server failed, will retry',
+        'postgres: embedded server given up, stopping',
       ])
       await rename(`${control()}.away`, control())
       await server.stop()
@@ -314,7 +314,7 @@ describe('embedded Postgres', function () {
     })
   })
 
-  it('recovers committed data after server and owner were killed, on another port if its own is taken [OPS-153]', async () => {
+  it('recovers committed data after a kill, on another port if its own is taken [OPS-153]', async () => {
     const killed = await hold()
     await administer(killed.url, (client) => client.query('create table survivors as select 1 as id'))
     process.kill((await serverPid(dataDir))!, 'SIGKILL')

@@ -103,7 +103,7 @@ describe('the role of the service', () => {
     )
   })
 
-  it('gets a report of excess and missing privileges, and the right ones from the owner [OPS-102] [OPS-103]', async () => {
+  it('reports excess and missing privileges, and grants the right ones [OPS-102] [OPS-103]', async () => {
     await asOwner(
       `grant update (subject), trigger, delete on ledger.events to ${SERVICE_ROLE}; grant create on schema ops to ${SERVICE_ROLE};
        alter table ops.notes disable trigger append_only`,

@@ -138,7 +138,7 @@ for (const where of ['Postgres', 'a store outside'] as const) {
       return found
     }
 
-    it('is in no stored, displayed or sent byte afterwards [PRIV-30] [PRIV-32] [PRIV-33] [PRIV-34] [PRIV-35] [PRIV-36]', async () => {
+    it('no byte keeps an erased person [PRIV-30] [PRIV-32] [PRIV-33] [PRIV-34] [PRIV-35] [PRIV-36]', async () => {
       const before = await searched()
       // Proves that the search finds the markers before the erasure.
       const known = new Set([...before.values()].flatMap((here) => [...here]))

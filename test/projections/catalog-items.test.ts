@@ -73,7 +73,7 @@ describe('catalog items projection', () => {
     expect(await scenario.show('catalog_item/4')).to.include({ category_name: null })
   })
 
-  it('updates the item’s time with its fields and the stock’s time with the stock; lists find both [ITEM-5]', async () => {
+  it('fields move the item’s time, stock the stock’s time; lists find both [ITEM-5]', async () => {
     const updated = event('CatalogItemUpdated', { id: 3, changes: { price: '11.00' } })
     const scenario = await given(companyRegistered(), tracked, updated, stockCounted(3, '5.000', '7.000'))
     const rows = await scenario.rows(ref, stockById(3))

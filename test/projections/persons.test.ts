@@ -14,7 +14,7 @@ const ROLE = 'clerk' as const
 const ana = userCreated({ id: 3, email, role: ROLE })
 
 describe('users of a company and their persons', () => {
-  it('are live only while their token is valid, and password and role of a till unchanged, in all companies [KEY-21]', async () => {
+  it('live streams end with token, password or role, in all companies [KEY-21]', async () => {
     const hash = Buffer.alloc(32, 7)
     const caller = { userId: 3, generation: 0, email, personGeneration: 0 }
     for (const [table, of] of [
@@ -43,7 +43,7 @@ describe('users of a company and their persons', () => {
     }
   })
 
-  it('need the permissions of their form until it is decided, be it in a company that adjusted the role [ROLE-723]', async () => {
+  it('forms need their permissions until they are decided [ROLE-723]', async () => {
     const hash = Buffer.alloc(32, 7)
     const caller = { userId: 3, generation: 0, email, personGeneration: 0, sessionHash: hash }
     const refusal = async (permissions: Permission[], ...more: NewEvent[]) => {

@@ -81,7 +81,7 @@ describe('a reader', () => {
     'with a as (select 1) select from a join sales s on true',
     'with a as (select 1) select from a, sales s',
     'select from §orders§ o join §stores§ x on x.id = o.id, sales',
-    'select from unnest($2::text[]) with ordinality as a (b, c), ops.calls',
+    'select from unnest($2::text[]) with ordinality as a (b, c), ops.request_log',
     'select 1 where exists (select from (§orders§ o cross join sales s))',
     'select from "sales" s',
     'with a as (table sales) select from a',

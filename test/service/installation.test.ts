@@ -53,7 +53,7 @@ describe('background roles', () => {
     expect(await seen('behind', 'behind')).to.deep.equal(['behind'])
   })
 
-  it('end with their process if a check fails later, or if the installation became a copy [OPS-80] [OPS-86]', async () => {
+  it('ends its process if a later check fails [OPS-80] [OPS-86]', async () => {
     expect(await seen(null, 'behind')).to.deep.equal(['begin', 'behind', 'end'])
     expect(await seen('copied', null, { wasCopy: false, isCopy: true }))
       .to.include('end')

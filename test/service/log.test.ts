@@ -5,7 +5,7 @@ describe('log with deduplication', () => {
   let now = 0
   let written: string[] = []
   const log = sparing(
-    (message, _error, requestId) => written.push(requestId ? `${requestId}: ${message}` : message),
+    (message, _error, fields) => written.push(fields ? `${message} ${JSON.stringify(fields)}` : message),
     () => now,
   )
   const down = new Error('connect ECONNREFUSED')
@@ -16,27 +16,31 @@ describe('log with deduplication', () => {
   })
 
   it('writes an error at once, and counts repetitions for a while [OPS-20]', () => {
-    for (let n = 0; n < 5; n++) log('deliveries could not be taken', down)
-    expect(written).to.deep.equal(['deliveries could not be taken'])
+    for (let n = 0; n < 5; n++) log('webhooks: leasing failed', down)
+    expect(written).to.deep.equal(['webhooks: leasing failed'])
     now += 30_000
-    log('deliveries could not be taken', down)
-    expect(written).to.deep.equal([
-      'deliveries could not be taken',
-      'deliveries could not be taken (and 4 times before)',
-    ])
+    log('webhooks: leasing failed', down)
+    expect(written).to.deep.equal(['webhooks: leasing failed', 'webhooks: leasing failed {"repeated":4}'])
   })
 
   it('writes an error with another cause', () => {
-    log('a unit of work failed', down)
-    log('a unit of work failed', new TypeError('x is not a function'))
+    log('writer: unit of work failed, nothing recorded', down)
+    log('writer: unit of work failed, nothing recorded', new TypeError('x is not a function'))
     log('another part failed', down)
-    expect(written).to.deep.equal(['a unit of work failed', 'a unit of work failed', 'another part failed'])
+    expect(written).to.deep.equal([
+      'writer: unit of work failed, nothing recorded',
+      'writer: unit of work failed, nothing recorded',
+      'another part failed',
+    ])
   })
 
   it('writes every error of a request', () => {
-    log('GET /x failed', down, 'r-1')
-    log('GET /x failed', down, 'r-2')
-    expect(written).to.deep.equal(['r-1: GET /x failed', 'r-2: GET /x failed'])
+    log('http: request failed', down, { request_id: 'r-1' })
+    log('http: request failed', down, { request_id: 'r-2' })
+    expect(written).to.deep.equal([
+      'http: request failed {"request_id":"r-1"}',
+      'http: request failed {"request_id":"r-2"}',
+    ])
   })
 
   it('remembers a bounded number of errors', () => {

@@ -66,7 +66,7 @@ describe('service with the embedded Postgres', function () {
     await rm(dataDir, { recursive: true })
   })
 
-  it('has its folder to itself: a second service reports the process that uses it, and exits with 1 [OPS-151]', async () => {
+  it('a second service on the folder names the process that uses it, and exits with 1 [OPS-151]', async () => {
     const owner = await startService(env, STARTING)
     const failure: Error = await startService(env, STARTING).then(
       () => expect.fail('a second service has started'),
@@ -111,7 +111,7 @@ describe('readiness of a role', () => {
     }
   })
 
-  it('reports companies that are read-only because of missing keys, and does not depend on them [LEDGER-51]', async () => {
+  it('health counts companies that lack keys, and does not depend on them [LEDGER-51]', async () => {
     const found = await createHealthCheck(['dispatcher'], { health, ledgersAhead, missingKeys: async () => [3, 4] })()
     expect(found).to.deep.equal({ parts: { postgres: 'up' }, read_only_without_keys: 2 })
   })

@@ -2,7 +2,7 @@ import { ownerUrlOf } from './database.ts'
 import { administer } from './server.ts'
 
 interface Fault {
-  /** Writing a row of this table fails, as `ops.notices`. */
+  /** Writing a row of this table fails, as `ops.notifications`. */
   readonly table: string
   readonly companyId: number
   /** The column that says which company a row belongs to. */

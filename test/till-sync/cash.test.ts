@@ -75,7 +75,7 @@ describe('POST /api/sync/cash', () => {
     expect((await company.get('/me')).headers.get('x-ledger-revision')).to.equal(revision)
   })
 
-  it('refuses a second opening, a second closing and other content under a known identifier [CASH-4, CASH-5]', async () => {
+  it('refuses a second opening, a second closing and other content [CASH-4, CASH-5]', async () => {
     const opened = movement('opened')
     const { results } = await send([
       ...[opened, movement('opened'), { ...opened, amount: 11 }],

@@ -106,7 +106,7 @@ describe('errors of the till sync', () => {
       }
     })
 
-    it('of more than 16 KB from an unauthenticated client is 413 naming the limit; one byte less is read [SYNC-4]', async () => {
+    it('an unauthenticated body of more than 16 KB is 413 naming the limit [SYNC-4]', async () => {
       const padded = (bytes: number) => '{}'.padEnd(bytes)
       const errors = expectFailure(await login(padded(16_385), 'application/json'), 413)
       expect(errors).to.deep.equal({ body: ['deve ter no máximo 16384 bytes'] })

@@ -98,7 +98,7 @@ describe('GET /api/sync/products since a time', () => {
     expect({ data, deleted }).to.deep.equal({ data: [id], deleted: [] })
   })
 
-  it('lists a product that became a service as deleted, and a service that became a product as changed [SYNC-12]', async () => {
+  it('lists a product that became a service as deleted, and the reverse as changed [SYNC-12]', async () => {
     const product = await shelf.create({ name: 'Vira serviço', stock: null })
     const service = await shelf.create({ name: 'Vira produto', type: 'service' })
     const { data, deleted } = await shelf.changedBy(async () => {

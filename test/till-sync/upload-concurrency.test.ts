@@ -29,7 +29,7 @@ describe('concurrent uploads', () => {
   const at = (turn: number) => tillWith(apis[turn % 2]!.url, till.user, till.token)
   const salesIn = async () => (await company.get('/sales?limit=200')).body.data as Json[]
 
-  it('of the same sales, eight times over two services, record each sale once, with one id everywhere [UP-4]', async () => {
+  it('eight uploads of the same sales over two services record each once [UP-4]', async () => {
     const sales = Array.from({ length: SALES }, (_, n) => counter.sale(`n-${n}`))
     const answers = await Promise.all(Array.from({ length: 8 }, (_, turn) => upload(at(turn), sales)))
     const ids = answers.map(({ results }) => results.map((result: Json) => result.sale_id))

@@ -121,7 +121,7 @@ describe('uploaded sales', () => {
     expect(sales.by_seller).to.deep.equal([{ seller, count: 1, gross: '10.00', returned: '0.00', net: '10.00' }])
   })
 
-  it('are not cancelled by an upload if money was received for them: it is stored for a person [UP-12, UP-16]', async () => {
+  it('an upload does not cancel a sale with received money [UP-12, UP-16]', async () => {
     await first(counter.onAccount('a'))
     const [receivable] = (await company.get('/finance/receivables')).body.data
     await company.run(settleReceivable, { id: receivable.id, payment_method: 'cash' }, 'pdv')
@@ -179,7 +179,7 @@ describe('uploaded sales', () => {
     expect([told[1].data]).to.deep.equal((await company.get('/finance/receivables')).body.data)
   })
 
-  it('warn of a Pix that another sale has, also of the same upload and of one made through the API [SALE-785]', async () => {
+  it('warns of a Pix that another sale has, also of the same upload [SALE-785]', async () => {
     const pix = await company.paymentType('pix')
     const paidBy = (end_to_end_id: string) => ({
       payments: [{ payment_type_id: pix, amount: 10, status: 'completed', end_to_end_id }],

@@ -206,7 +206,7 @@ describe('delivery leases', () => {
       expect(many.map((each) => countOf(claims, each))).to.deep.equal(Array(9).fill(1))
     })
 
-    it('grant free capacity to the company with the fewest attempts under way, not to the oldest delivery [OPS-144]', async () => {
+    it('free capacity goes to the company with the fewest attempts under way [OPS-144]', async () => {
       const many = await endpoints(8, 20)
       const other = await endpoint(sound, 1, 2)
       const claims = await take({ sound: 1, busy: busy(many, 30) })

@@ -19,7 +19,7 @@ const failed = attempt('timeout')
 const result = (of: SentAttempt, given: Partial<LeasedDelivery> = {}) => deliveryResultOf(claim(given), of, RETRIES, 0)
 
 describe('result of an attempt', () => {
-  it('schedules a retry after 1 minute, 5 minutes, 30 minutes, 2 hours and 6 hours, then gives up [HOOK-18]', () => {
+  it('retries after 1 minute, 5 minutes, 30 minutes, 2 hours and 6 hours, then gives up [HOOK-18]', () => {
     const results = [0, 1, 2, 3, 4, 5].map((tries) => result(failed, { tries }))
     expect(results.map(({ retry_ms }) => retry_ms)).to.deep.equal([
       60_000,

@@ -45,7 +45,7 @@ describe('the dispatcher', () => {
     expect(health!.no_response_since).to.equal(null)
   })
 
-  it('retries under the same id with a fresh timestamp, gives up at the end, and marks the endpoint silent [HOOK-18, HOOK-19]', async () => {
+  it('retries under the same id with a fresh signature, then marks it silent [HOOK-18, HOOK-19]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing
     const endpoint = await addEndpoint(tests.pool, receiver.url)

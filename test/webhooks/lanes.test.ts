@@ -20,7 +20,7 @@ describe('endpoint concurrency limit', () => {
   }
   const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index)
 
-  it('runs 32 attempts per endpoint at a time and queues the others in order, independently of other endpoints [HOOK-22]', async () => {
+  it('runs 32 attempts per endpoint and queues the others in order [HOOK-22]', async () => {
     const { begun, enter, end } = attempting()
     for (const number of numbers(1, 40)) void enter('1/1', number)
     void enter('1/2', 100)

@@ -80,15 +80,16 @@ const NAME = 'follower'
 
 /** The position up to which all events of the store are applied; null before the first. */
 export async function readSubscriptionCheckpoint(pool: Pool): Promise<string | null> {
-  const { rows } = await pool.query<{ position: string }>('select position from ops.checkpoints where name = $1', [
-    NAME,
-  ])
+  const { rows } = await pool.query<{ position: string }>(
+    'select position from ops.subscription_checkpoints where name = $1',
+    [NAME],
+  )
   return rows[0]?.position ?? null
 }
 
 async function writeSubscriptionCheckpoint(pool: Pool, position: string): Promise<void> {
   await pool.query(
-    `insert into ops.checkpoints (name, position) values ($1, $2)
+    `insert into ops.subscription_checkpoints (name, position) values ($1, $2)
      on conflict (name) do update set position = excluded.position`,
     [NAME, position],
   )
@@ -160,7 +161,7 @@ async function applyOrBlock(
   } catch (error) {
     const blocked = await blockFor(error, options.pool)
     if (!blocked) throw error
-    if (blocked === true) options.log('a company is read-only: keys of persons are missing', error)
+    if (blocked === true) options.log('ledger: company is read-only, keys of persons are missing', error)
     return true
   }
 }
@@ -181,7 +182,7 @@ export function startCatchUpSubscription(options: CatchUpSubscriptionOptions): C
         await work(onProgress)
         return 'again'
       },
-      (error) => options.log('following the event store was interrupted', error),
+      (error) => options.log('event store: subscription interrupted, will retry', error),
     )
   const subscribing = keepUp(async (onProgress) => {
     const after = await readSubscriptionCheckpoint(options.pool)
@@ -240,7 +241,7 @@ function applyInTurn(
     if (await applyOrBlock(options, companyId, { waits: false })) onApplied(companyId)
     return 'done' as const
   }
-  const onError = (error: unknown) => options.log('events of the event store could not be applied', error)
+  const onError = (error: unknown) => options.log('event store: applying events failed, will retry', error)
   return workInTurn(companyIds, apply, { onError })
 }
 

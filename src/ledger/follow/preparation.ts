@@ -40,7 +40,7 @@ export function prepare(
         tried()
       }
     },
-    (error) => options.log('the event store could not be caught up with', error),
+    (error) => options.log('event store: catch-up failed, will retry', error),
   )
   return {
     isDone: () => isDone,

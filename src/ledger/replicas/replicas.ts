@@ -1,6 +1,6 @@
 import type { Pool, QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import { coalesce, repeat } from '#lib/background-loops.ts'
-import { TenantLimitExceeded, Unavailable } from '#lib/errors.ts'
+import { type LogError, TenantLimitExceeded, Unavailable } from '#lib/errors.ts'
 import type { KeyedSemaphore, LimiterFigures } from '#lib/fair-sharing.ts'
 import type { Queryable } from '#postgres/database.ts'
 import { type PoolOf, sharePool } from '#postgres/pool.ts'
@@ -251,7 +251,7 @@ interface Watching {
   readonly replicas: readonly Replica[]
   readonly model: Pick<ReadModel, 'version' | 'number'>
   readonly maxLagMs: number
-  readonly log: (message: string, error: unknown) => void
+  readonly log: LogError
 }
 
 interface Primary {
@@ -315,10 +315,10 @@ export function monitorReplicas({ pool, replicas, model, maxLagMs, log }: Watchi
   function become(replica: Replica, former: ReplicaState, state: ReplicaState, lag_ms: number | null, error?: Error) {
     replica.become(state, lag_ms)
     if (state === former || state === 'up') return
-    log(`replicas: ${replica.name} is not read from: ${state}`, error ?? new Error(state))
+    log('replicas: replica left out', error ?? new Error(state), { replica: replica.name, state })
   }
 
-  return repeat(look, LOOK_MS, (error) => log('replicas: comparison with the primary failed', error))
+  return repeat(look, LOOK_MS, (error) => log('replicas: comparison with the primary failed, will retry', error))
 }
 
 /** Required freshness of an answer. */

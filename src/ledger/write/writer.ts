@@ -220,7 +220,7 @@ async function failed(
   const retries = retriesOf(group, error, attemptsLeft > 0)
   for (const retry of retries) await runGroup(options, retry, attemptsLeft - (retry === group ? 1 : 0))
   if (retries.length > 0) return
-  options.log('a unit of work failed', error)
+  options.log('writer: unit of work failed, nothing recorded', error)
   const answer = isOutage(error) ? new Unavailable('the database cannot be reached') : error
   for (const request of group) request.reject(answer)
 }
@@ -241,7 +241,7 @@ async function resolveOutcomes(
     if (attemptsLeft === 0) throw new Unavailable('the outcome could not be resolved')
     found = await findOutcomes(options, group)
   } catch (error) {
-    options.log('an unknown outcome could not be resolved', error)
+    options.log('writer: unknown outcome not resolved', error)
     for (const request of group) request.reject(new Unavailable('the outcome is unknown'))
     return
   }
@@ -257,7 +257,7 @@ async function findOutcomes(options: WriterOptions, group: readonly Pending[]): 
       return await withClient(options.pool, (client) => findStored(options, client, group))
     } catch (error) {
       if ((await blockFor(error, options.pool)) !== true) throw error
-      options.log('a company is read-only: keys of persons are missing', error)
+      options.log('ledger: company is read-only, keys of persons are missing', error)
     }
   }
 }

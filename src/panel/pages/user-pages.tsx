@@ -323,7 +323,7 @@ async function handOver(
     if (email !== null && (await invitations.send(invitation, { email, companyId: session.companyId })))
       return { to: HOME, flash: 'convidado' }
   } catch (error) {
-    context.log('panel: invitation e-mail failed', error, requestId)
+    context.log('panel: invitation e-mail failed', error, { request_id: requestId })
     return { to: HOME, flash: 'convite-nao-enviado' }
   }
   const body = (

@@ -56,7 +56,6 @@ begin
   end loop;
 end $$;
 
--- The ledgers, where no event store outside of Postgres is configured. A stream is a company's.
 create table ledger.events (
   stream text not null,
   revision bigint not null,
@@ -64,10 +63,11 @@ create table ledger.events (
   type text not null,
   subject text not null,
   recorded_at timestamptz not null,
-  -- The whole envelope as it was hashed; the columns before it repeat what queries look for.
   envelope json not null,
   primary key (stream, revision)
 ) partition by hash (stream);
+comment on table ledger.events is 'Events of all ledgers, unless they are in an EventStoreDB. One stream per company; append-only; partitioned by hash of the stream.';
+comment on column ledger.events.envelope is 'Whole event as it was hashed; the other columns repeat what queries search.';
 create index events_by_subject on ledger.events (stream, subject, revision);
 select ops.partition_by_company('ledger.events');
 -- Each partition too: a statement can name it.
@@ -108,87 +108,86 @@ begin
   end if;
 end $$;
 
--- One row per company: what a unit of work locks, and how far the read model has come.
 create table ops.ledgers (
   company_id bigint primary key,
   revision bigint not null default -1,
-  -- No event at or below it makes a delivery again.
   reacted_revision bigint not null default -1,
   hash text not null,
   last_recorded_at timestamptz,
-  -- The highest ids that the company has given out, by kind, as in {"sale": 12} (LEDGER-9).
   ids json not null default '{}',
-  -- Set while sealed fields of the ledger cannot be opened, because keys of persons are missing; the company is read-only (LEDGER-51).
-  --   pending: events with such fields are not applied
-  --   blank: tables were rebuilt with these fields empty
   missing_keys text check (missing_keys in ('pending', 'blank')),
-  -- Since when the company is exported to another installation (CELL-3); null while it is open.
   closed_at timestamptz
 ) with (fillfactor = 50);
+comment on table ops.ledgers is 'One row per company: the position of its ledger. Each unit of work locks it.';
+comment on column ops.ledgers.reacted_revision is 'Last revision whose reactions (deliveries, notifications) are queued.';
+comment on column ops.ledgers.hash is 'Hash of the last event, hexadecimal SHA-256.';
+comment on column ops.ledgers.ids is 'Highest id given out, by kind: {"sale": 12}.';
+comment on column ops.ledgers.missing_keys is 'Read-only because keys of persons are missing: pending, events are not applied; blank, tables were rebuilt with empty fields.';
+comment on column ops.ledgers.closed_at is 'Time of the export to another cell; null while the company is open here.';
 -- Background work and the health check search for them.
 create index ledgers_without_work on ops.ledgers (company_id) where missing_keys is not null or closed_at is not null;
 
 -- Held shared by transactions that write rows of a company beside its ledger, exclusively by the one that closes the company.
-create function ops.side_lock(p_company bigint) returns bigint language sql immutable as
+create function ops.company_lock(p_company bigint) returns bigint language sql immutable as
 $$ select hashtextextended('tillbook company ' || p_company, 0) $$;
 
 -- For tables that are written without the lock of the ledger: what a closed company got would be lost.
 create function ops.refuse_closed() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
-  perform pg_advisory_xact_lock_shared(ops.side_lock(new.company_id));
+  perform pg_advisory_xact_lock_shared(ops.company_lock(new.company_id));
   if exists (select from ops.ledgers where company_id = new.company_id and closed_at is not null and revision >= 0) then
     raise exception using errcode = 'TB003', message = format('company %s is exported to another installation', new.company_id);
   end if;
   return new;
 end $$;
 
--- How far the events of a store outside this Postgres are applied: everything up to the position is.
-create table ops.checkpoints (
+create table ops.subscription_checkpoints (
   name text primary key,
   position text not null
 );
+comment on table ops.subscription_checkpoints is 'Position of the catch-up subscription to an outside event store: all events up to it are applied.';
 
--- Answers of requests with an Idempotency-Key, kept 24 hours.
 create table ops.idempotent_answers (
   company_id bigint not null,
   key text not null,
   request_hash text not null,
   outcome text not null,
   body text not null,
-  -- JSON of warnings beside the record; null without any.
   meta text,
   created_at timestamptz not null,
   primary key (company_id, key)
 );
+comment on table ops.idempotent_answers is 'Stored answers of requests with an Idempotency-Key, kept 24 hours.';
+comment on column ops.idempotent_answers.request_hash is 'Hash of method, path and body, keyed with a secret of the installation.';
+comment on column ops.idempotent_answers.meta is 'JSON of warnings beside the record; null without any.';
 create index idempotent_answers_by_age on ops.idempotent_answers (created_at);
 
--- Which version the tables of schema `read` are of.
 create table ops.read_model (
   only_row boolean primary key default true check (only_row),
   version text not null,
-  -- Grows with every version of the tables: a program with a lower one is older than they are.
   number integer not null,
   since timestamptz not null,
-  -- When a process of this version began to serve; until then those of the version before go on reading theirs.
   served_at timestamptz
 );
+comment on table ops.read_model is 'Version of the tables in schema read.';
+comment on column ops.read_model.number is 'Grows with each change of the tables; a program with a lower number is older than they are.';
+comment on column ops.read_model.served_at is 'Time at which a process of this version began to serve.';
 
--- When a company's rows of the read model were last compared with its ledger, and what differed.
 create table ops.table_checks (
   company_id bigint primary key,
-  -- When it is compared again: what has changed since `revision`, or everything once `whole_due_at` has come. A process that compares it
-  -- moves this time first.
   due_at timestamptz not null,
   whole_due_at timestamptz not null default clock_timestamp(),
-  -- The last comparison with a replay of the whole ledger; null before the first.
   whole_at timestamptz,
   whole_revision bigint,
-  -- Null until it was compared for the first time.
   checked_at timestamptz,
   revision bigint,
-  -- [{table, key, found, fields}]; empty where all was equal.
   differences json not null default '[]',
   is_equal boolean not null default true
 );
+comment on table ops.table_checks is 'Last comparison of the tables of each company with its ledger.';
+comment on column ops.table_checks.due_at is 'Time of the next comparison; a process that takes it moves it first.';
+comment on column ops.table_checks.whole_at is 'The last comparison with a replay of the whole ledger; null before the first.';
+comment on column ops.table_checks.checked_at is 'Null until it was compared for the first time.';
+comment on column ops.table_checks.differences is '[{table, key, found, fields}]; empty where all was equal.';
 create index table_checks_due on ops.table_checks (due_at);
 create index table_checks_unequal on ops.table_checks (company_id) where not is_equal;

@@ -1,46 +1,45 @@
 -- Webhooks and notices. Endpoints themselves are in the read model.
 
--- Signing secrets. During the overlap of a rotation the first still signs and the next one signs beside it.
 create table ops.webhook_secrets (
   company_id bigint not null,
   webhook_id bigint not null,
-  -- {secret, next_secret}, sealed; null once the endpoint is deleted.
   secrets bytea,
   switch_at timestamptz,
   master_key_id bytea generated always as (substring(secrets from 2 for 8)) stored references ops.master_keys,
   primary key (company_id, webhook_id)
 );
+comment on table ops.webhook_secrets is 'Signing secrets of webhook endpoints, sealed. During a rotation both secrets sign.';
+comment on column ops.webhook_secrets.secrets is '{secret, next_secret}, sealed; null once the endpoint is deleted.';
 create index webhook_secrets_by_master_key on ops.webhook_secrets (master_key_id, company_id, webhook_id);
 
--- Deliveries of an endpoint are numbered 1, 2, 3 …; changed under the ledger's lock only.
 create table ops.webhook_sequences (
   company_id bigint not null,
   webhook_id bigint not null,
   last_sequence bigint not null,
   primary key (company_id, webhook_id)
 ) with (fillfactor = 50);
+comment on table ops.webhook_sequences is 'Last sequence number of each endpoint, changed under the lock of the ledger.';
 
--- Rendered messages, kept 30 days: what deliveries and redeliveries send. A replay adds those of older events.
 create table ops.webhook_messages (
   company_id bigint not null,
-  -- Of the ledger's event; of a test message, an id of its own.
   id uuid not null,
-  -- Null for a test message, which is no event of the ledger.
   revision bigint,
   event text not null,
-  -- Who caused the event: `api_key/7`, `user/3`.
   actor text,
-  -- W3C trace context of the request that caused the event.
   traceparent text,
   body text not null,
   created_at timestamptz not null,
   primary key (company_id, id)
 );
+comment on table ops.webhook_messages is 'Rendered messages of webhooks, kept 30 days.';
+comment on column ops.webhook_messages.id is 'Of the ledger''s event; of a test message, an id of its own.';
+comment on column ops.webhook_messages.revision is 'Null for a test message.';
+comment on column ops.webhook_messages.actor is 'Author of the event: api_key/7, user/3.';
+comment on column ops.webhook_messages.traceparent is 'W3C trace context of the request that caused the event.';
 -- One event may make two messages: a deactivated item is changed, and deleted.
 create unique index webhook_messages_by_revision on ops.webhook_messages (company_id, revision, event);
 create index webhook_messages_by_age on ops.webhook_messages (created_at);
 
--- The outbox: written with the event, worked off by dispatchers.
 create table ops.webhook_deliveries (
   company_id bigint not null,
   id uuid not null,
@@ -48,117 +47,118 @@ create table ops.webhook_deliveries (
   message_id uuid not null,
   event text not null,
   revision bigint,
-  -- Null for a test delivery.
   sequence bigint,
   replay boolean not null,
   status text not null check (status in ('pending', 'delivered', 'failed', 'cancelled')),
-  -- [{at, status, duration_ms, error, response}], oldest first.
   attempts json not null,
-  -- Attempts since the delivery was made or asked for again: the place in the retry schedule.
   tries integer not null,
-  -- Null unless pending.
   next_attempt_at timestamptz,
-  -- While a dispatcher sends it. No index has it, so that taking a lease adds to none of them (HOT updates).
   leased_until timestamptz,
   created_at timestamptz not null,
   primary key (company_id, webhook_id, id)
 ) with (fillfactor = 70);
+comment on table ops.webhook_deliveries is 'Outbox: deliveries of messages to endpoints, written with their event and sent by dispatchers.';
+comment on column ops.webhook_deliveries.sequence is 'Null for a test delivery.';
+comment on column ops.webhook_deliveries.attempts is '[{at, status, duration_ms, error, response}], oldest first.';
+comment on column ops.webhook_deliveries.tries is 'Attempts since the delivery was made or requested again: the position in the retry schedule.';
+comment on column ops.webhook_deliveries.next_attempt_at is 'Null unless pending.';
+comment on column ops.webhook_deliveries.leased_until is 'End of the lease of the dispatcher that sends it. In no index, so that a lease is a HOT update.';
 create index webhook_deliveries_due on ops.webhook_deliveries (company_id, webhook_id, next_attempt_at) where status = 'pending';
 create index webhook_deliveries_by_message on ops.webhook_deliveries (company_id, message_id);
 create index webhook_deliveries_by_age on ops.webhook_deliveries (created_at);
 
--- How an endpoint answers. What is older than its `watched_since` (switched on, other URL) counts for nothing.
 create table ops.webhook_health (
   company_id bigint not null,
   webhook_id bigint not null,
   last_success_at timestamptz,
-  -- The first failure since the last success.
   failing_since timestamptz,
-  -- Since when all retries of a delivery are exhausted.
   no_response_since timestamptz,
-  -- An outage that was told: since its first failure.
   outage_since timestamptz,
-  -- Since when the endpoint answers again after an outage.
   well_since timestamptz,
   primary key (company_id, webhook_id)
 ) with (fillfactor = 50);
+comment on table ops.webhook_health is 'Health of each endpoint. Results from before its last change of URL or state do not count.';
+comment on column ops.webhook_health.failing_since is 'The first failure since the last success.';
+comment on column ops.webhook_health.no_response_since is 'Since when all retries of a delivery are exhausted.';
+comment on column ops.webhook_health.outage_since is 'Begin of a reported outage.';
+comment on column ops.webhook_health.well_since is 'First success after an outage.';
 create index webhook_health_failing on ops.webhook_health (failing_since) where failing_since is not null;
 create index webhook_health_outages on ops.webhook_health (outage_since) where outage_since is not null;
 
--- How the attempts of an hour went, by how long answers took: health over 24 hours and 7 days is added up from it. Kept 8 days.
 create table ops.webhook_hours (
   company_id bigint not null,
   webhook_id bigint not null,
   hour timestamptz not null,
-  -- Of the durations of answers (queries/webhook-queries.ts); -1 where there was no answer.
   bucket smallint not null,
   attempts integer not null,
   failures integer not null,
-  -- {at, status, error, delivery_id} of the last one.
   last_failure json,
   primary key (company_id, webhook_id, hour, bucket)
 ) with (fillfactor = 50);
+comment on table ops.webhook_hours is 'Attempts by hour and duration, kept 8 days; health over 24 hours and 7 days is their sum.';
+comment on column ops.webhook_hours.bucket is 'Bucket of durations of answers; -1 without an answer.';
+comment on column ops.webhook_hours.last_failure is '{at, status, error, delivery_id} of the last one.';
 create index webhook_hours_by_age on ops.webhook_hours (hour);
 
--- The last replay of each endpoint, while it is written and afterwards.
 create table ops.webhook_replays (
   company_id bigint not null,
   webhook_id bigint not null,
-  -- Exclusive.
   after_revision bigint not null,
-  -- Where it ends: events after the request were delivered anyway.
   until_revision bigint not null,
-  -- How far its messages have been looked at.
   last_revision bigint not null,
   deliveries integer not null default 0,
-  -- Persons of the company erased since the request: messages read before an erasure are not queued after it.
   erasures integer not null default 0,
   status text not null check (status in ('running', 'finished', 'cancelled')),
   requested_at timestamptz not null,
   finished_at timestamptz,
-  -- When it goes on; null unless it is running.
   next_step_at timestamptz,
   primary key (company_id, webhook_id)
 );
+comment on table ops.webhook_replays is 'Last replay of each endpoint.';
+comment on column ops.webhook_replays.after_revision is 'Exclusive.';
+comment on column ops.webhook_replays.until_revision is 'Last revision of the replay: later events were delivered anyway.';
+comment on column ops.webhook_replays.last_revision is 'Last revision that was read.';
+comment on column ops.webhook_replays.erasures is 'Erasures of the company since the request: a step is read again after one.';
+comment on column ops.webhook_replays.next_step_at is 'When it goes on; null unless it is running.';
 create index webhook_replays_due on ops.webhook_replays (next_step_at) where next_step_at is not null;
 create index webhook_replays_by_age on ops.webhook_replays (finished_at);
 
--- Deliveries that replays have made on a company's day.
 create table ops.webhook_replay_days (
   company_id bigint primary key,
   day_ends_at timestamptz not null,
   deliveries integer not null
 );
+comment on table ops.webhook_replay_days is 'Deliveries that replays have written on a day of the company.';
 
--- Items whose stock has moved since the last message about it; written only for companies that subscribe to it.
 create table ops.webhook_stock_changes (
   company_id bigint not null,
   catalog_item_id bigint not null,
-  -- When the message is made: a second after the first of the movements.
   due_at timestamptz not null,
-  -- Of the last movement.
   recorded_at timestamptz not null,
   origin text not null,
-  -- Null if several actors moved it.
   actor text,
   primary key (company_id, catalog_item_id)
 );
+comment on table ops.webhook_stock_changes is 'Items whose stock has moved since the last catalog_item.stock_changed; only of companies with a subscription.';
+comment on column ops.webhook_stock_changes.due_at is 'When the message is made: a second after the first of the movements.';
+comment on column ops.webhook_stock_changes.recorded_at is 'Of the last movement.';
+comment on column ops.webhook_stock_changes.actor is 'Null if several actors moved it.';
 create index webhook_stock_changes_due on ops.webhook_stock_changes (due_at);
 
--- What a company's users must be told, in the panel and by e-mail.
-create table ops.notices (
+create table ops.notifications (
   company_id bigint not null,
-  -- Of the event that gave rise to it.
   id uuid not null,
   kind text not null,
   data json not null,
   created_at timestamptz not null,
   emailed_at timestamptz,
   email_tries integer not null,
-  -- Null when nothing is to be sent (any more).
   next_email_at timestamptz,
-  -- While a process e-mails it. `next_email_at` does not tell: it may also be the time of another try.
   leased_until timestamptz,
   primary key (company_id, id)
 );
-create index notices_to_email on ops.notices (next_email_at) where next_email_at is not null;
+comment on table ops.notifications is 'Notifications for the users of a company, shown in the panel and e-mailed.';
+comment on column ops.notifications.id is 'Id of the event that caused it.';
+comment on column ops.notifications.next_email_at is 'Null if nothing is to be sent.';
+comment on column ops.notifications.leased_until is 'End of the lease of the process that sends it.';
+create index notifications_to_email on ops.notifications (next_email_at) where next_email_at is not null;

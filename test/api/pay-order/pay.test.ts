@@ -171,7 +171,7 @@ describe('payment of an order', () => {
       expect(provider.payments).to.have.length(1)
     })
 
-    it('responds 500 provider_configuration_invalid if the credentials are missing, wrong, or of the other mode, and logs the cause [PAY-5]', async () => {
+    it('responds 500 provider_configuration_invalid to bad credentials, and logs the cause [PAY-5]', async () => {
       const { id } = await place()
       provider.twist(() => {
         throw new ProviderMisconfigured('401')

@@ -91,7 +91,7 @@ describe('refund in process at the provider', () => {
     expect(await show(id)).to.include({ refunded_total: '30.00', status: 'paid' })
   })
 
-  it('keeps the goods of a whole refund that was answered 400, and returns them when it is done [PAY-27, ORDER-12]', async () => {
+  it('returns goods of a refund answered 400 only when it is done [PAY-27, ORDER-12]', async () => {
     const { id, item } = await paidGoods()
     provider.twistRefund(refusedButTaken)
     const made = await refund(id, 'k', { restock: [{ catalog_item_id: item, quantity: '2' }] })
@@ -177,7 +177,7 @@ describe('refund in process at the provider', () => {
     expect(provider.refundCalls).to.have.length(1)
   })
 
-  it('never asks for more than was paid, for concurrent requests that are all answered 400 [PAY-27, ORDER-11]', async () => {
+  it('concurrent requests answered 400 never refund more than was paid [PAY-27, ORDER-11]', async () => {
     const id = await paid()
     for (let n = 0; n < 12; n += 1) provider.twistRefund(refusedButTaken)
     const replies = await Promise.all(Array.from({ length: 12 }, (_, n) => refund(id, `k${n}`)))

@@ -20,7 +20,7 @@ describe('acquirers of sale payments', () => {
   }
   const paid = (payment_type_id: number, amount: string) => ({ payment_type_id, amount })
 
-  it('keep their rate of each payment, half a cent rounded up, and pay after the local day of the sale [TYPE-5]', async () => {
+  it('payments keep their rate, half a cent rounded up, and settle after the local day [TYPE-5]', async () => {
     const credit = await type({ name: 'Crédito', kind: 'card', acquirer_rate: '3.55', settles_in_days: 30 })
     const debit = await type({ name: 'Débito', kind: 'card', acquirer_rate: '1.00', settles_in_days: 1 })
     const { payments } = await sell('100.50', [paid(credit, '100.00'), paid(debit, '0.50')])

@@ -30,7 +30,7 @@ describe('fiscal document of a sale', () => {
     expect(again.headers.get('x-ledger-revision')).to.equal(cleared.headers.get('x-ledger-revision'))
   })
 
-  it('is of one sale: 409 with the other one, also for concurrent requests, and found by its key [FISCAL-6]', async () => {
+  it('a document belongs to one sale: 409 with the other, also concurrently [FISCAL-6]', async () => {
     const ids = [await sale(), await sale(), await sale()]
     const replies = await Promise.all(ids.map((id) => put(id)))
     expect(replies.map(({ status }) => status).sort()).to.deep.equal([200, 409, 409])
@@ -54,7 +54,7 @@ describe('fiscal document of a sale', () => {
     expectInvalid(await put(id), ['sale'])
   })
 
-  it('is refused with a wrong check digit, another model, or an unknown field; of a missing sale it is 404 [FISCAL-2]', async () => {
+  it('a document with a wrong check digit or another model is refused; of a missing sale 404 [FISCAL-2]', async () => {
     const id = await sale()
     const { access_key } = fiscalDocument
     for (const wrong of [access_key.slice(1), access_key.replace(/5$/, '7'), `${access_key}0`, '', null])

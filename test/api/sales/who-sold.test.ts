@@ -89,7 +89,7 @@ describe('sales: seller', () => {
     expect(rows).to.deep.equal([{ seller_name: null }, { seller_name: null }])
   })
 
-  it('has the sales in the data export, without the buyers’ names; the buyer’s export has no seller’s [PRIV-50]', async () => {
+  it('a seller’s export has the sales without buyers’ names, and the reverse [PRIV-50]', async () => {
     const { id, name } = await createTestUser(company)
     const customer = (await company.post('/customers', { name: 'Maria da Silva' })).body.data
     const body = { items: [adHoc('1.00')], payments: [pay('1.00')], customer_id: customer.id, seller: { user_id: id } }

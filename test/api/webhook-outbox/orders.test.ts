@@ -17,7 +17,7 @@ describe('webhook outbox of orders', () => {
     'order.expired',
   ]
 
-  it('contains the events of an order, with its current state and link, for endpoints that name them [HOOK-60, KIT-10]', async () => {
+  it('contains an order’s events with its state and link for endpoints that name them [HOOK-60, KIT-10]', async () => {
     const [basic, named] = [await register(), await register(NAMES)]
     const alias = `loja-${company.id}`
     await company.run(createStore, { alias, commission_percentage: '5', sandbox: true })

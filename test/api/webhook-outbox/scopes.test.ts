@@ -33,7 +33,7 @@ describe('webhook outbox: scopes', () => {
       expect((await queued(id)).map(({ event }) => event)).to.deep.equal(events)
     })
 
-  it('endpoints of a revoked key pause, keep their events, and continue with a new owner [HOOK-53, HOOK-54]', async () => {
+  it('endpoints of a revoked key pause, and continue with a new owner [HOOK-53, HOOK-54]', async () => {
     const first = await company.newKey(['webhooks:manage', 'customers:read'])
     const { id } = (await caller(first.key)('POST', '/webhooks', { url, events: ['basic'] })).body.data
     await company.run(revokeApiKey, { id: first.id })

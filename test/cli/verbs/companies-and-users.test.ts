@@ -223,7 +223,7 @@ describe('commands for companies and users', () => {
     expect([await factors.list(email), await factors.recoveryCodes.count(email)]).to.deep.equal([[], 0])
   })
 
-  it('invite people, with the link shown once if no mail is configured; a second invitation has a new link [PANEL-50]', async () => {
+  it('a second invitation has a new link, shown once without mail [PANEL-50]', async () => {
     const named = ['--company', words.company, '--email', 'Caio@azul.example', '--name', 'Caio', '--role', 'clerk']
     const first = await run('user', 'invite', ...named)
     expect(first).to.include({ email: 'caio@azul.example', status: 'invited' })

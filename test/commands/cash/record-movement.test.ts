@@ -233,7 +233,7 @@ describe('the drawer of a user', () => {
   const person = (scenario: Scenario, input: { offline_id: string; session_id: string }, permit: Permit = grantAll) =>
     scenario.when(recordRefusedMovement, input, 'panel', 'user/9', null, [{ takings: TAKINGS }], permit)
 
-  it('is moved and closed by nobody else [CASH-761]', async () => {
+  it('a drawer of another user is neither moved nor closed [CASH-761]', async () => {
     const scenario = await at()
     await send(scenario, 1, { offline_id: 'o', kind: 'opened' })
     for (const kind of ['in', 'out', 'opened', 'closed']) {

@@ -19,7 +19,7 @@ const replacement = (external_id: string, name: string) => ReplaceCategoryInput.
 const patch = (id: number, changes: object) => ({ id, changes: CategoryChanges.parse(changes) })
 
 describe('replace category', () => {
-  it('creates a missing category, changes an existing one, and records nothing when repeated [REC-2, REC-3]', async () => {
+  it('PUT creates a missing category, changes an existing one, and repeats silently [REC-2, REC-3]', async () => {
     const scenario = await given(companyRegistered(), drinks)
     const created = await scenario.when(replaceCategory, replacement('s', 'Salgados'))
     created.accepts('created', categoryCreated({ id: FIRST_NEW_ID, external_id: 's', name: 'Salgados' }))

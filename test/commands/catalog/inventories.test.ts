@@ -130,7 +130,7 @@ describe('inventories', () => {
     })
   })
 
-  it('leave alone what agrees and what was counted again later, and begin the tracking of the rest [STOCK-112]', async () => {
+  it('an inventory leaves alone what was counted again later [STOCK-112]', async () => {
     ;(await close([found({ stock: '4.000' })])).decided.accepts('updated', closed('applied'))
     ;(await close([found({ is_recounted: true })])).decided.accepts('updated', closed('applied'))
     const { decision } = (await close([found({ stock: null })])).decided

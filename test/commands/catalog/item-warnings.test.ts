@@ -39,7 +39,7 @@ describe('warnings of catalog items', () => {
     expect((await create({ price: '0.01' })).events).to.have.length(1)
   })
 
-  it('judge a change with the fields that it leaves alone, and only if it sets a price or a cost [ITEM-101]', async () => {
+  it('warns of a change with stored fields, and only if it sets price or cost [ITEM-101]', async () => {
     expect((await patch({ price: '5.99' })).warnings).to.deep.equal(['price price_below_cost'])
     expect((await patch({ cost: '10.01' })).warnings).to.deep.equal(['price price_below_cost'])
     expect((await patch({ cost: null, price: '1.00' })).warnings).to.deep.equal([])

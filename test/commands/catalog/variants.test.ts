@@ -77,7 +77,7 @@ describe('variants of items', () => {
     expect(await scenario.show('catalog_item/4')).to.deep.include({ parent_id: null, variant: null })
   })
 
-  it('are one level deep: an item with variants is no variant, by PATCH or PUT, until they are gone [ITEM-122]', async () => {
+  it('variants are one level deep by PATCH and PUT [ITEM-122]', async () => {
     const scenario = await begin(itemCreated({ id: 5, name: 'Roupa' }))
     const changes = { parent_id: 5, variant: { size: 'G', color: null } }
     const fields = { external_id: 'CAMISETA', name: 'Camiseta', price: '1.00', ...changes }

@@ -60,7 +60,7 @@ for (const side of SIDES) {
       decided.accepts('created', side.paid(5, { amount: '1.00', paid_at: minute(2), payment_method: null }))
     })
 
-    it('are refused beyond what is open, with more discount than value, and in the future [ACCT-100, ACCT-102]', async () => {
+    it('refuses payments beyond what is open, and in the future [ACCT-100, ACCT-102]', async () => {
       const scenario = await given(companyRegistered(), known, side.paid(5, { amount: '60.00' }))
       const refuses = async (body: object, field: string, message: string) => {
         const decided = await scenario.when(...side.pay(5, { ...pix, ...body }))

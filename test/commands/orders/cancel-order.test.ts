@@ -74,7 +74,7 @@ describe('cancel order', () => {
     }
   })
 
-  it('stays cancelled after all attempts except an approved one, which pays it and raises an alarm [ORDER-6, ORDER-9]', async () => {
+  it('stays cancelled unless an attempt is approved, which raises an alarm [ORDER-6, ORDER-9]', async () => {
     const scenario = await given(...waiting)
     await scenario.when(cancelOrder, { id: 1 })
     const failed = await scenario.when(recordPayment, told('rejected'))

@@ -97,7 +97,7 @@ async function giveBack(scenario: Scenario, n: number, amount: string | null, qu
 }
 
 describe('sale of an order', () => {
-  it('is registered with the approved payment: all lines, the order’s total, the payment of kind online [ORDER-42]', async () => {
+  it('registers the sale with the approved payment and the order’s total [ORDER-42]', async () => {
     const scenario = await given(...shop(), placed())
     const decided = await report(scenario, 1, 'approved')
     expect(typesOf(decided)).to.deep.equal(['PaymentRecorded', 'CommissionSplit', 'SaleCompleted', 'OrderPaid'])
@@ -189,7 +189,7 @@ describe('sale of an order', () => {
       expect(await stockIn(scenario)).to.equal('5.000')
     })
 
-  it('is not registered for a store that registers its sales itself, whose orders return what was ordered [STORE-9]', async () => {
+  it('registers no sale for a store that registers its sales itself [STORE-9]', async () => {
     const scenario = await given(...shop('5.000', false), placed())
     expect(typesOf(await report(scenario, 1, 'approved'))).to.deep.equal([
       'PaymentRecorded',
@@ -246,7 +246,7 @@ describe('sale of an order', () => {
     expect(await orderIn(scenario)).to.include({ sale_id: SALE })
   })
 
-  it('is cancelled by a chargeback, and registered again once the dispute is won, without moving goods [ORDER-44]', async () => {
+  it('a chargeback cancels the sale, a won dispute registers another [ORDER-44]', async () => {
     const scenario = await given(...shop(), placed())
     await report(scenario, 1, 'approved')
     await report(scenario, 1, 'charged_back')

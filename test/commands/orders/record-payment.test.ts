@@ -63,7 +63,7 @@ describe('record payment', () => {
     second.accepts('updated', paymentRecorded(2, approved), commissionSplit(2), event('OrderPaid', ofPayment(2)))
   })
 
-  it('is pending again while a payment is pending, also after a rejected one, then shows the last one’s outcome [ORDER-5]', async () => {
+  it('an order is pending while a payment is, then has the last outcome [ORDER-5]', async () => {
     const scenario = await given(...shop, paymentStarted(1), paymentStarted(2))
     await scenario.when(recordPayment, told(1, 'rejected'))
     const pending = await scenario.when(recordPayment, told(2, 'in_process'))

@@ -115,7 +115,7 @@ describe('refunds compared with the provider’s list', () => {
     expect([status, refunds[0]?.status]).to.deep.equal(['refunded', 'completed'])
   })
 
-  it('raise an alarm for money of a refused refund, once, and return no more goods than were ordered [PAY-28]', async () => {
+  it('money of a refused refund raises one alarm and returns no more goods than ordered [PAY-28]', async () => {
     const first = [requested(1, '30.00', goods), prepared(1), refused(1)]
     const second = [requested(2, '40.00', goods), prepared(2), taken(2, 'e'), done(2, 'e'), stock('5.000', '7.000')]
     const scenario = await given(...shop, ...first, ...second)

@@ -41,7 +41,7 @@ describe('start payment', () => {
     decided.accepts('unchanged')
   })
 
-  it('refuses to repeat an attempt without an answer once the order is paid or the store disabled: it might charge', async () => {
+  it('refuses to repeat an unanswered attempt once the order is paid or the store disabled', async () => {
     const [placed, ...paid] = orderPaid()
     const scenario = await given(...store, placed as NewEvent, paymentStarted(2), ...paid)
     const unheard = await scenario.when(startPayment, attempt(2))

@@ -66,7 +66,7 @@ describe('limits of roles', () => {
     expect(await as(scenario, OTHER_CLERK, payReceivable, discount(3, '100.00')), 'another user').to.equal(null)
   })
 
-  it('sum the discounts of an account, whoever gave them and when [ROLE-780]', async () => {
+  it('discounts of an account sum over users and days [ROLE-780]', async () => {
     const scenario = await given(...shop, ...DEBTS)
     expect(await as(scenario, CLERK, payReceivable, discount(1, '90.00'))).to.equal(null)
     expect(await as(scenario, OTHER_CLERK, payReceivable, discount(1, '10.01'))).to.equal(REFUSED)

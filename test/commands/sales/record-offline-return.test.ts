@@ -279,7 +279,7 @@ describe('record offline return', () => {
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '4.000' })
   })
 
-  it('lowers what is owed for the sale as far as the till says, also of a return that waited [UP-100] [UP-101] [RETURN-5]', async () => {
+  it('a till’s return lowers the debt of its sale, also if it waited [UP-100] [UP-101] [RETURN-5]', async () => {
     const onCredit = { payments: [{ payment_type_id: ACCOUNT, amount: 9.99, status: 'pending' }], customer_id: 9 }
     const refunds = [{ payment_type_id: ACCOUNT, amount: 5 }]
     for (const isBefore of [false, true]) {
@@ -311,7 +311,7 @@ describe('record offline return', () => {
     expect(returnIn(named).credit).to.deep.equal({ customer_id: 9, amount: '5.00' })
   })
 
-  it('gives no store credit to customers that are deleted or erased, at once or with the sale [CREDIT-1] [UP-101]', async () => {
+  it('gives no store credit to deleted or erased customers [CREDIT-1] [UP-101]', async () => {
     const refunds = [{ payment_type_id: STORE_CREDIT, amount: 5 }]
     const rest = [{ payment_type_id: STORE_CREDIT, amount: 4.99 }]
     for (const gone of [

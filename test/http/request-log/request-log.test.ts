@@ -76,7 +76,7 @@ describe('request log writer', () => {
     before(() => {
       pool = createPool(database.url, { max: 2, keyLookupsOnly: true })
     })
-    beforeEach(() => pool.query('delete from ops.calls; delete from ops.call_counts'))
+    beforeEach(() => pool.query('delete from ops.request_log; delete from ops.request_counts'))
     after(() => pool.end())
 
     const purgeAll = (pool: Pool, bounds?: RequestLogBounds): Promise<number> =>
@@ -93,11 +93,11 @@ describe('request log writer', () => {
     const left = async () =>
       (
         await pool.query(
-          `select company_id as company, count(*)::int as calls, sum(bytes)::int as bytes from ops.calls group by 1 order by 1`,
+          `select company_id as company, count(*)::int as calls, sum(bytes)::int as bytes from ops.request_log group by 1 order by 1`,
         )
       ).rows
     const counted = async () =>
-      (await pool.query('select company_id as company, calls, bytes from ops.call_counts order by 1')).rows
+      (await pool.query('select company_id as company, calls, bytes from ops.request_counts order by 1')).rows
 
     it('keeps 7 days, and the newest requests of each company within its limits [KIT-53]', async () => {
       const old = uuidv7({ msecs: Date.now() - 7 * DAY_MS - 60_000 })
@@ -108,7 +108,7 @@ describe('request log writer', () => {
       expect(await purgeAll(pool, { ofCompany: of, ofAll: { calls: 100, bytes: 1e9 } })).to.equal(1 + 3)
       expect(await left()).to.deep.equal(await counted())
       expect((await left()).map(({ calls }) => calls)).to.deep.equal([1, 10])
-      const { rows } = await pool.query('select id from ops.calls where company_id = 2 order by id desc limit 1')
+      const { rows } = await pool.query('select id from ops.request_log where company_id = 2 order by id desc limit 1')
       expect(rows[0].id).to.equal(newest.id)
       const small = await purgeAll(pool, { ofCompany: { calls: 10, bytes: 300 }, ofAll: of })
       expect(small, 'by bytes').to.be.at.least(7)

@@ -37,7 +37,7 @@ describe('HTTP server time limits', () => {
       }
     })
 
-    it('end a request with a body sent byte by byte, in the format of its interface, and record nothing [OPS-26]', async () => {
+    it('ends a request whose body arrives byte by byte, in its interface’s format [OPS-26]', async () => {
       for (const [path, shape] of [
         ['/api/v1/customers', 'error'],
         ['/api/auth/login', 'success'],

@@ -162,7 +162,7 @@ describe('attestation requests', () => {
     expect(parseProof((await logInclusionOf(pool, companyId))?.proof ?? '')?.checkpoint).to.equal(later.note)
   })
 
-  it('continue with other attestors while one is down, report missing attestations, and catch up later [PROOF-67]', async () => {
+  it('goes on with other attestors while one is down, and catches up [PROOF-67]', async () => {
     const [away, place] = [createFake('https://tsa.example'), createFake('/far', 'copy')]
     const failing = async () => {
       throw new AttestorFailed('unreachable', 'no answer: it is away')
@@ -215,7 +215,7 @@ describe('attestation requests', () => {
     ).to.equal(true)
   })
 
-  it('send a witness consistency proofs since its last checkpoint, even if the stored tree was changed [PROOF-61, PROOF-67]', async () => {
+  it('sends a witness proofs since its last checkpoint, even beside a changed tree [PROOF-61, PROOF-67]', async () => {
     const [one] = configured()
     const first = await seal()
     start([one as Attestor])

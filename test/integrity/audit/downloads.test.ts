@@ -4,7 +4,7 @@ import { recordDownload } from '#integrity/downloads.ts'
 import { until } from '../../support/wait.ts'
 
 describe('record of a download', () => {
-  it('is completed after the last note of its progress, so that an older state does not replace the outcome [AUDIT-26]', async () => {
+  it('the outcome of a download is not replaced by older progress [AUDIT-26]', async () => {
     const ended: string[] = []
     let endNote: (() => void) | undefined
     const pool = {

@@ -46,7 +46,7 @@ describe('verification of tables against ledgers', () => {
     expect(await verify()).to.deep.include({ isBad: false })
   })
 
-  it('checks each company in turn in the background; differences are logged, counted and checked again soon [OPS-46, OPS-47]', async () => {
+  it('checks each company in turn; differences are logged and checked again [OPS-46, OPS-47]', async () => {
     const id = await item('10.00')
     const other = await api.company()
     await falsify(id)

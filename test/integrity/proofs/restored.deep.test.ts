@@ -99,7 +99,7 @@ describe('a restored or copied database', () => {
     asOwner: core.asOwner,
   })
 
-  it('that is behind DATA_DIR blocks writes and sealing until the restore is recorded, then continues as another log [OPS-80] [OPS-84] [OPS-85]', async () => {
+  it('a database behind DATA_DIR records nothing until the restore is [OPS-80] [OPS-84] [OPS-85]', async () => {
     const [first = 0, second = 0] = companies
     let core = await openOn(database.url, folder)
     const url = await backUp()
@@ -169,7 +169,7 @@ describe('a restored or copied database', () => {
     expect(core.installationCheck.inconsistency()).to.equal(null)
   })
 
-  it('is recognised on a second machine by its location; a copy gets its own id and reports that it is a copy [OPS-81] [OPS-86]', async () => {
+  it('a second machine is told by its location; a copy gets its own id [OPS-81] [OPS-86]', async () => {
     let core = await openOn(database.url, folder)
     await core.installationCheck.note()
     const { installation } = JSON.parse(await readFile(join(folder, 'installation.json'), 'utf8'))
@@ -206,7 +206,10 @@ describe('a restored or copied database', () => {
     const told: unknown[] = []
     const core = await openOn(url, folder, { log: (message, about) => told.push(message, about) })
     const former_seals = join(folder, `seals-${installation}`)
-    expect(told).to.deep.equal(['DATA_DIR was of another installation, and is of a new one now', { former_seals }])
+    expect(told).to.deep.equal([
+      'installation: DATA_DIR of another installation taken over by a new one',
+      { former_seals },
+    ])
     expect(await readdir(former_seals)).to.deep.equal(['kept'])
     const api = await startApi(url)
     await api.company()

@@ -61,11 +61,11 @@ describe('sealing', () => {
   afterEach(async () => {
     await rm(join(sealing.directory, '..'), { recursive: true })
     const tables = [
-      'seal_keys',
+      'checkpoint_keys',
       'ledger_checkpoints',
       'installation_entries',
       'installation_checkpoints',
-      'sealing_faults',
+      'checkpoint_faults',
     ]
     const all = ['ledger.events', ...[...tables, 'ledgers', 'trees', 'tree_tiles'].map((name) => `ops.${name}`)]
     await tamperBy(pool, all.map((name) => `delete from ${name}`).join('; '))
@@ -125,7 +125,7 @@ describe('sealing', () => {
       expect(await makeCheckpoint(sealing, await writeLedger(pool, 0))).to.equal(null)
     })
 
-    it('is not sealed if it is incomplete or differs from the sealed one, even if the database is consistent [PROOF-24]', async () => {
+    it('does not seal an incomplete ledger, even if the database is consistent [PROOF-24]', async () => {
       for (const [tamper, reason] of [
         [(id: number) => forgeTail(pool, id, 3, () => ({ data: { id: 1, by: 77 } })), 'other_root'],
         [(id: number) => removeEvents(pool, id, 3, 9), 'truncated'],
@@ -146,7 +146,7 @@ describe('sealing', () => {
       expect(await errorOf(seal(altered))).to.be.instanceOf(LedgerNotIntact)
     })
 
-    it('is not sealed on top of a checkpoint without a signature of the key ring, in file or database [PROOF-24]', async () => {
+    it('does not seal on top of a checkpoint without a signature of the ring [PROOF-24]', async () => {
       const companyId = await writeLedger(pool, 5)
       const genuine = await seal(companyId)
       await grow(companyId, 2)
@@ -165,7 +165,7 @@ describe('sealing', () => {
       expect((await seal(companyId)).size).to.equal(7)
     })
 
-    it('continues after a crash between file and database or within a line, with one checkpoint per size [PROOF-24]', async () => {
+    it('continues after a crash between file and database with one checkpoint per size [PROOF-24]', async () => {
       const companyId = await writeLedger(pool, 5)
       const first = await seal(companyId)
       await tamperBy(pool, 'delete from ops.ledger_checkpoints')
@@ -225,7 +225,7 @@ describe('sealing', () => {
   })
 
   describe('scheduled checkpoints', () => {
-    it('seal every changed ledger, and all of them in the installation log, each with its inclusion [PROOF-28] [PROOF-29]', async () => {
+    it('seals every changed ledger, each included in the installation log [PROOF-28] [PROOF-29]', async () => {
       const ids = [await writeLedger(pool, 3), await writeLedger(pool, 4), await writeLedger(pool, 0)] as const
       const { made, errors } = await roundOf()
       expect(errors).to.deep.equal([])
@@ -273,7 +273,7 @@ describe('sealing', () => {
       now = Date.parse(NOW)
     })
 
-    it('report a company with missing events and row by any remaining trace; other companies are sealed [PROOF-25]', async () => {
+    it('reports a company whose events are missing, and seals the others [PROOF-25]', async () => {
       const [gone, good] = [await writeLedger(pool, 6), await writeLedger(pool, 6)]
       await roundOf()
       await vanish(gone)
@@ -362,7 +362,7 @@ describe('sealing', () => {
       // All steps except the last one, and the key ring in the database.
       await rename(keyFile, `${keyFile}.next`)
       await writeFile(keyFile, old)
-      await tamperBy(pool, 'delete from ops.seal_keys where index = 1')
+      await tamperBy(pool, 'delete from ops.checkpoint_keys where index = 1')
       expect((await openKeyRing(sealing)).current.publicKey).to.equal(next.publicKey)
       expect((await readSigningKey(keyFile))?.publicKey).to.equal(next.publicKey)
       expect(await ringEntries(pool)).to.have.length(2)
@@ -388,7 +388,7 @@ describe('sealing', () => {
       for (const lose of [
         async () => {},
         () => rm(join(directory, 'keys.jsonl')),
-        () => tamperBy(pool, 'delete from ops.seal_keys'),
+        () => tamperBy(pool, 'delete from ops.checkpoint_keys'),
       ]) {
         await lose()
         expect(await errorOf(seal(companyId))).to.be.instanceOf(WrongSealKey)
@@ -397,7 +397,9 @@ describe('sealing', () => {
       await makeSigningKey(keyFile)
       expect(await errorOf(seal(companyId))).to.be.instanceOf(WrongSealKey)
       expect((await roundOf()).errors[0]).to.be.instanceOf(WrongSealKey)
-      expect((await pool.query('select reason from ops.sealing_faults')).rows).to.deep.equal([{ reason: 'wrong_key' }])
+      expect((await pool.query('select reason from ops.checkpoint_faults')).rows).to.deep.equal([
+        { reason: 'wrong_key' },
+      ])
     })
 
     it('that are lost are replaced only with a reason, which every verifier sees [PROOF-23]', async () => {
@@ -416,7 +418,7 @@ describe('sealing', () => {
       await seal(await writeLedger(pool, 3))
       await rm(sealing.keyFile)
       await rm(join(sealing.directory, 'keys.jsonl'))
-      await tamperBy(pool, 'delete from ops.seal_keys')
+      await tamperBy(pool, 'delete from ops.checkpoint_keys')
       const entry = await adoptKey(sealing, 'moved to another machine')
       expect(parseStatement(entry.note)).to.deep.include({ succession: 'unsigned', index: 0, before: [] })
       expect(await keyIds()).to.deep.equal([(await readSigningKey(sealing.keyFile))?.keyId])
@@ -426,12 +428,12 @@ describe('sealing', () => {
       await openKeyRing(sealing)
       const [entry] = (await ringEntries(pool)) as [RingEntry]
       const thief = await makeSigningKey(join(sealing.directory, '..', 'thief.pem'))
-      await tamperBy(pool, 'update ops.seal_keys set public_key = $1', [thief.publicKey])
+      await tamperBy(pool, 'update ops.checkpoint_keys set public_key = $1', [thief.publicKey])
       await rm(join(sealing.directory, 'keys.jsonl'))
       expect(await errorOf(openKeyRing(sealing))).to.be.instanceOf(WrongSealKey)
-      await tamperBy(pool, 'update ops.seal_keys set public_key = $1', [entry.public_key])
+      await tamperBy(pool, 'update ops.checkpoint_keys set public_key = $1', [entry.public_key])
       await openKeyRing(sealing)
-      await tamperBy(pool, `update ops.seal_keys set note = replace(note, 'first', 'signed')`)
+      await tamperBy(pool, `update ops.checkpoint_keys set note = replace(note, 'first', 'signed')`)
       expect(await errorOf(openKeyRing(sealing))).to.be.instanceOf(WrongSealKey)
     })
   })

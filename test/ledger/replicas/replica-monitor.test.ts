@@ -39,7 +39,7 @@ async function judged(said: Partial<ReplicaProbe> | Error) {
     replicas: [replica],
     model: MODEL,
     maxLagMs: 5_000,
-    log: (message) => heard.push(message),
+    log: (message, _error, fields) => heard.push(`${message} ${JSON.stringify(fields)}`),
   })
   await until(() => replica.state !== 'starting')
   await watching.stop()
@@ -64,7 +64,7 @@ describe('replica monitor', () => {
       new Error('connect ECONNREFUSED'),
     ]) {
       const { state, heard } = await judged(said)
-      expect(heard).to.deep.equal([`replicas: 1 is not read from: ${state}`])
+      expect(heard).to.deep.equal([`replicas: replica left out ${JSON.stringify({ replica: '1', state })}`])
       states.push(state)
     }
     expect(states).to.deep.equal([

@@ -51,7 +51,7 @@ describe('checkout page', () => {
       expect(html).not.to.include(personal)
   })
 
-  it('shows the brand, CNPJ and contact of the shop, also on error pages, and the copy button above the code', async () => {
+  it('shows brand, CNPJ and contact of the shop, also on error pages', async () => {
     const { path } = await place()
     const logo_url = `/pictures/${company.id}/logo/${'0b'.repeat(32)}.webp`
     await company.run(updateCompany, {
@@ -274,7 +274,7 @@ describe('checkout page', () => {
     expect(rows).to.have.length(0)
   })
 
-  it('offers no Pix if the store is closed, its account does not support it, or twenty attempts failed [PAY-42]', async () => {
+  it('offers no Pix if the store is closed, cannot take it, or twenty attempts failed [PAY-42]', async () => {
     const [{ path }, tried] = [await place(), await place()]
     expect(await codeOf(path)).to.not.equal('')
     provider.status = 'rejected'

@@ -95,7 +95,7 @@ describe('receipts of sales', () => {
     expect(digitsOf(JSON.parse(text))?.length).to.be.below(4_700)
   })
 
-  it('contain the stored event with sealed personal fields, and stay valid after the person is erased [PROOF-40]', async () => {
+  it('receipts contain the sealed event, and outlive an erasure [PROOF-40]', async () => {
     const before = await receiptText(sales.known)
     expect(before).to.contain('"sealed":')
     expect(before).to.not.contain(NAME)
@@ -208,7 +208,7 @@ describe('receipts while checkpoints cannot be written', () => {
     ['the file is a folder', (file: string) => mkdir(file)],
     ['the folder is a file', (_file: string, folder: string) => writeFile(folder, '')],
   ] as const) {
-    it(`respond 503 with the reason if a new checkpoint is needed, and earlier receipts still work: ${how} [PROOF-91]`, async () => {
+    it(`responds 503 if a new checkpoint is needed; earlier receipts work: ${how} [PROOF-91]`, async () => {
       const { directory } = sealsOf(api.databaseUrl)
       const file = checkpointFileOf(directory, company.id)
       const broken = how.startsWith('the file') ? file : directory

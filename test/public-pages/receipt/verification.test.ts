@@ -134,7 +134,7 @@ describe(`receipt verification in browsers (${TITLE})`, () => {
       expect(await readGiven(given), given.slice(0, 20)).to.be.oneOf(['', text.slice(0, -1)])
   })
 
-  it('has no code digits for a receipt above the code capacity, detected without blocking the event loop [PROOF-46, HTTP-42]', async () => {
+  it('makes no code for a receipt beyond its capacity, without blocking [PROOF-46, HTTP-42]', async () => {
     const description = randomBytes(150_000).toString('base64')
     const long = { ...RECEIPT, event: { ...RECEIPT.event, data: { ...RECEIPT.event.data, description } } }
     await expectShortTurns(100, async () => expect(digitsOf(long)).to.equal(null))

@@ -51,7 +51,7 @@ describe('update customer', () => {
     decided.accepts('updated', updated({ address: null }))
   })
 
-  it('derives the person type from a new document, or from the current one if the type is cleared [PERSON-3]', async () => {
+  it('derives the person type from the document [PERSON-3]', async () => {
     const scenario = await given(companyRegistered(), ana)
     const document = await scenario.when(updateCustomer, patch({ document: CNPJ }))
     document.accepts('updated', updated({ document: CNPJ, person_type: 'PJ' }))

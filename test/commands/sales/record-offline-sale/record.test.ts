@@ -102,7 +102,7 @@ describe('record offline sale', () => {
     ])
   })
 
-  it('records discounts of lines in the lines, and of the total in the sale, shared over its lines [UP-20, UP-21, SALE-30]', async () => {
+  it('records discounts of lines in the lines, of the total in the sale [UP-20, UP-21, SALE-30]', async () => {
     const scenario = await given(...shop)
     const items = [
       { product_id: 10, quantity: 1, price: 10, total: 9 },
