@@ -40,6 +40,7 @@ interface AcquirerPaymentsRow {
 }
 
 const acquirerPayments = table<AcquirerPaymentsRow>('acquirer_payments', {
+  about: 'What acquirers pay for a card payment, by instalment; amounts in cents.',
   columns: {
     company_id: 'bigint',
     revision: 'bigint',
@@ -66,6 +67,7 @@ interface CardRefundsRow {
 }
 
 const cardRefunds = table<CardRefundsRow>('card_refunds', {
+  about: 'Money that went back on cards; amounts in cents.',
   columns: { company_id: 'bigint', sale_id: 'bigint', cents: 'json' },
   keys: { pk: ['company_id', 'sale_id'] },
 })

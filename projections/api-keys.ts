@@ -16,6 +16,7 @@ interface ApiKeyRow extends ChangedFields {
 }
 
 const apiKeys = table<ApiKeyRow>('api_keys', {
+  about: 'API keys: name, scopes and end. Their hashes are in ops.api_key_secrets.',
   columns: {
     company_id: 'bigint',
     id: 'bigint',

@@ -38,6 +38,7 @@ interface CashDrawerRow {
 const [MAX_SESSIONS, MAX_CANCELLATIONS] = [50, 50]
 
 const cashDrawers = table<CashDrawerRow>('cash_drawers', {
+  about: 'Latest cash sessions and cancellations of each user.',
   columns: { company_id: 'bigint', user_id: 'bigint', sessions: 'json', cancellations: 'json', refused: 'bigint' },
   keys: { pk: ['company_id', 'user_id'] },
 })
@@ -60,6 +61,7 @@ export interface RefusedMovementRow {
 }
 
 const refusedMovements = table<RefusedMovementRow>('refused_movements', {
+  about: 'Movements of drawers that were refused, until a person resolves them.',
   columns: {
     ...{ company_id: 'bigint', offline_id: 'text', revision: 'bigint', state: 'text', user_id: 'bigint' },
     ...{ uploaded_at: 'timestamptz', sent: 'json', note: 'text' },

@@ -53,6 +53,7 @@ export interface CashSessionRow extends ChangedFields {
 }
 
 const cashSessions = table<CashSessionRow>('cash_sessions', {
+  about: 'Cash sessions of tills, from opening to count.',
   columns: {
     company_id: 'bigint',
     id: 'bigint',
@@ -105,6 +106,7 @@ export interface CashMovement {
 }
 
 const cashMovements = table<CashMovementRow>('cash_movements', {
+  about: 'Movements of the drawer of a cash session.',
   columns: {
     company_id: 'bigint',
     offline_id: 'text',

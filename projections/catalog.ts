@@ -29,6 +29,7 @@ interface CategoryColumns extends NameHolder {
 export type CategoryRow = RecordRow<CategoryObject> & CategoryColumns
 
 export const categories = table<CategoryRow>('categories', {
+  about: 'Categories of the catalog, deleted ones included.',
   columns: {
     company_id: 'bigint',
     id: 'bigint',
@@ -106,6 +107,7 @@ interface ItemColumns {
 export type ItemRow = RecordRow<ItemDocument> & ItemColumns
 
 export const catalogItems = table<ItemRow>('catalog_items', {
+  about: 'Items of the catalog, deactivated ones included. Stocks are in item_stocks.',
   columns: {
     company_id: 'bigint',
     id: 'bigint',
@@ -257,6 +259,7 @@ interface VariantCountRow {
 }
 
 const variantCounts = table<VariantCountRow>('variant_counts', {
+  about: 'Number of active variants of each item that has some.',
   columns: { company_id: 'bigint', item_id: 'bigint', variants: 'bigint' },
   keys: { pk: ['company_id', 'item_id'] },
 })

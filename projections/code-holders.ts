@@ -12,6 +12,7 @@ interface BarcodeHolderRow {
 }
 
 const barcodeHolders = table<BarcodeHolderRow>('barcode_holders', {
+  about: 'Active items by barcode without leading zeros.',
   columns: { company_id: 'bigint', code: 'text', item_id: 'bigint' },
   keys: { pk: ['company_id', 'code'] },
 })
@@ -62,6 +63,7 @@ interface GtinHoldersRow {
 }
 
 const gtinHolders = table<GtinHoldersRow>('gtin_holders', {
+  about: 'Active items by GTIN without leading zeros.',
   columns: { company_id: 'bigint', gtin: 'text', item_ids: 'json' },
   keys: { pk: ['company_id', 'gtin'] },
 })

@@ -65,6 +65,7 @@ export interface CompanyRow extends ChangedFields {
 }
 
 export const companies = table<CompanyRow>('companies', {
+  about: 'Companies with their settings.',
   columns: {
     company_id: 'bigint',
     timezone: 'text',

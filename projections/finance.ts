@@ -101,6 +101,7 @@ export type AccountRow<P> = RecordRow<AccountObject<P>> & AccountColumns
 
 function accountTable<P>(name: 'receivables' | 'payables'): Table<AccountRow<P>> {
   return table<AccountRow<P>>(name, {
+    about: `All ${name} of companies; amounts in cents.`,
     columns: {
       company_id: 'bigint',
       id: 'bigint',
@@ -152,6 +153,7 @@ interface AccountPaymentRow {
 
 const paymentTable = (name: 'receivable_payments' | 'payable_payments'): Table<AccountPaymentRow> =>
   table<AccountPaymentRow>(name, {
+    about: 'Payments of accounts, reversed ones included; amounts in cents.',
     columns: {
       company_id: 'bigint',
       revision: 'bigint',

@@ -22,6 +22,7 @@ interface FiscalDocumentRow {
 }
 
 const fiscalDocuments = table<FiscalDocumentRow>('fiscal_documents', {
+  about: 'Fiscal documents of sales and returns, by key and by number.',
   columns: { company_id: 'bigint', name: 'text', sale_id: 'bigint', return_id: 'bigint', is_cancelled: 'boolean' },
   keys: { pk: ['company_id', 'name'] },
 })
@@ -102,6 +103,7 @@ export interface OfflineSaleRow {
 export const HAS_WARNINGS = 'json_array_length(warnings) > 0'
 
 const offlineSales = table<OfflineSaleRow>('offline_sales', {
+  about: 'Uploaded sales by offline_id, with their fingerprint.',
   columns: {
     company_id: 'bigint',
     offline_id: 'text',

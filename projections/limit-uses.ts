@@ -21,6 +21,7 @@ interface LimitUseRow {
 }
 
 const limitUses = table<LimitUseRow>('limit_uses', {
+  about: 'What users gave under their limits by day, in cents.',
   columns: { company_id: 'bigint', user_id: 'bigint', days: 'json' },
   keys: { pk: ['company_id', 'user_id'] },
 })

@@ -272,6 +272,7 @@ export interface PaymentKeyRow {
 }
 
 const paymentKeys = table<PaymentKeyRow>('payment_keys', {
+  about: 'Latest attempt or refund of orders under each Idempotency-Key.',
   columns: {
     company_id: 'bigint',
     caller: 'text',

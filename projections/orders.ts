@@ -191,6 +191,7 @@ export interface OrderRow extends ChangedFields {
 }
 
 export const orders = table<OrderRow>('orders', {
+  about: 'Orders of online stores with their payments; amounts in cents.',
   columns: {
     company_id: 'bigint',
     id: 'bigint',

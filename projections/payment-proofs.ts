@@ -16,6 +16,7 @@ interface PaymentProofRow {
 }
 
 const paymentProofs = table<PaymentProofRow>('payment_proofs', {
+  about: 'Pix and card transactions of sales, by which a second use is found.',
   columns: { company_id: 'bigint', key: 'text', sale_ids: 'json' },
   keys: { pk: ['company_id', 'key'] },
 })

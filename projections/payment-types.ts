@@ -25,6 +25,7 @@ export interface PaymentTypeRow extends ChangedFields {
 }
 
 const paymentTypes = table<PaymentTypeRow>('payment_types', {
+  about: 'Payment types of companies with their terms.',
   columns: { company_id: 'bigint', id: 'bigint', name_key: 'text', ...changedColumns, doc: 'json' },
   keys: { pk: ['company_id', 'id'], name: ['company_id', 'name_key'] },
   past: { id: 'id', without: ['name_key'] },

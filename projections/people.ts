@@ -47,6 +47,7 @@ export type PersonRow<F extends PersonFields = PersonFields> = RecordRow<PersonO
 
 function personTable<F extends PersonFields>(name: string): Table<PersonRow<F>> {
   return table<PersonRow<F>>(name, {
+    about: `All ${name} of companies, deleted ones included.`,
     columns: {
       company_id: 'bigint',
       id: 'bigint',
@@ -195,6 +196,7 @@ export interface ErasureRow extends Pick<ForgettingQueued, 'ground' | 'reason'> 
 }
 
 const forgettings = table<ErasureRow>('forgettings', {
+  about: 'Queued erasures of persons, done or due on a day.',
   columns: {
     company_id: 'bigint',
     subject: 'text',

@@ -61,6 +61,7 @@ export interface ReturnRow extends ChangedFields {
 }
 
 const returns = table<ReturnRow>('returns', {
+  about: 'Returns of goods, reversed ones included; amounts in cents.',
   columns: {
     company_id: 'bigint',
     id: 'bigint',
@@ -134,6 +135,7 @@ interface SaleReturnRow {
 }
 
 const saleReturns = table<SaleReturnRow>('sale_returns', {
+  about: 'What came back of each sale: quantities and cents by line.',
   columns: {
     company_id: 'bigint',
     revision: 'bigint',
@@ -260,6 +262,7 @@ export interface OfflineReturnRow {
 }
 
 const offlineReturns = table<OfflineReturnRow>('offline_returns', {
+  about: 'Uploaded returns by offline_id, with their fingerprint.',
   columns: {
     company_id: 'bigint',
     offline_id: 'text',
@@ -299,6 +302,7 @@ export interface AwaitedReturn extends UploadedReturn {
 }
 
 const awaitedReturns = table<AwaitedReturnsRow>('awaited_returns', {
+  about: 'Uploaded returns that wait for their sale.',
   columns: { company_id: 'bigint', sale_offline_id: 'text', returns: 'json' },
   keys: { pk: ['company_id', 'sale_offline_id'] },
 })
@@ -315,6 +319,7 @@ interface UserReturnsRow {
 }
 
 const userReturns = table<UserReturnsRow>('user_returns', {
+  about: 'Waiting and refused uploads of returns of each user.',
   columns: { company_id: 'bigint', user_id: 'bigint', waiting: 'json', refused: 'bigint' },
   keys: { pk: ['company_id', 'user_id'] },
 })

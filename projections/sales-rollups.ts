@@ -59,6 +59,7 @@ export const COARSE_ROLLUPS = [
 
 /** First in the list: erasing a company's data locks this row, and so waits for a running rollup refresh. */
 const summedSales = table<SalesRollup>('summed_sales', {
+  about: 'How far the rollups of sales of a company are up to date.',
   columns: {
     company_id: 'bigint',
     changed_at: 'timestamptz',
@@ -72,6 +73,7 @@ const summedSales = table<SalesRollup>('summed_sales', {
 })
 
 const salesSums = table<SalesRollupRow>('sales_sums', {
+  about: 'Rollups of sales by company, kind, span and key; amounts in cents.',
   columns: {
     company_id: 'bigint',
     kind: 'text',

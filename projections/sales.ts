@@ -130,6 +130,7 @@ export interface SaleRow extends ChangedFields {
 export const IS_CANCELLED = "status = 'cancelled'"
 
 export const sales = table<SaleRow>('sales', {
+  about: 'Sales of all channels, cancelled ones included; amounts in cents.',
   columns: {
     company_id: 'bigint',
     id: 'bigint',

@@ -28,6 +28,7 @@ export interface ItemStockRow extends ChangedFields {
 
 /** Revision and time are those of the last change of the item or of its stock: lists by change use this table. */
 export const itemStocks = table<ItemStockRow>('item_stocks', {
+  about: 'Stock of each item; null if it is not tracked.',
   columns: {
     company_id: 'bigint',
     id: 'bigint',
@@ -70,6 +71,7 @@ export interface StockMovementRow extends ChangedFields {
 }
 
 export const stockMovements = table<StockMovementRow>('stock_movements', {
+  about: 'Movements of stocks with the balance after each.',
   columns: {
     company_id: 'bigint',
     id: 'bigint',
@@ -307,6 +309,7 @@ interface InventoryRow extends ChangedFields {
 }
 
 const inventories = table<InventoryRow>('inventories', {
+  about: 'Inventories: open, applied or discarded.',
   columns: { company_id: 'bigint', id: 'bigint', status: 'text', ...changedColumns, doc: 'json' },
   keys: { pk: ['company_id', 'id'] },
   indexes: [INDEX_BY_CHANGE],
@@ -328,6 +331,7 @@ interface InventoryCountRow extends ChangedFields {
 
 /** Not part of past states: the stock that a count is compared with is not either. */
 const inventoryCounts = table<InventoryCountRow>('inventory_counts', {
+  about: 'Counted items of inventories.',
   columns: {
     company_id: 'bigint',
     inventory_id: 'bigint',

@@ -16,6 +16,7 @@ interface CustomerCreditRow extends ChangedFields {
 }
 
 const customerCredits = table<CustomerCreditRow>('customer_credits', {
+  about: 'Balance of store credit of each customer, in cents.',
   columns: { company_id: 'bigint', id: 'bigint', balance: 'numeric', ...changedColumns },
   keys: { pk: ['company_id', 'id'] },
   past: { id: 'id' },
@@ -45,6 +46,7 @@ interface CreditMovementRow {
 }
 
 const creditMovements = table<CreditMovementRow>('credit_movements', {
+  about: 'Movements of store credit, in cents.',
   columns: {
     company_id: 'bigint',
     revision: 'bigint',

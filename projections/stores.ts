@@ -33,6 +33,7 @@ interface StoreRow extends ChangedFields {
 }
 
 const stores = table<StoreRow>('stores', {
+  about: 'Online stores.',
   columns: { company_id: 'bigint', id: 'bigint', alias: 'text', enabled: 'boolean', ...changedColumns, doc: 'json' },
   keys: { pk: ['company_id', 'id'], alias: ['company_id', 'alias'] },
   indexes: ['(alias)', `(id) where doc#>>'{connection,refusal}' is not null`],

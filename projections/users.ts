@@ -50,6 +50,7 @@ interface UserRow extends ChangedFields {
 }
 
 export const users = table<UserRow>('users', {
+  about: 'Users of companies: persons with a name and a role.',
   columns: {
     company_id: 'bigint',
     id: 'bigint',

@@ -29,6 +29,7 @@ export interface WebhookRow extends ChangedFields {
 }
 
 const webhooks = table<WebhookRow>('webhooks', {
+  about: 'Webhook endpoints: URL, events and owner.',
   columns: {
     company_id: 'bigint',
     id: 'bigint',

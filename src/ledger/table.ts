@@ -27,6 +27,8 @@ export type KeyValue = string | number | Buffer
  */
 export interface Table<R> {
   readonly name: string
+  /** Comment of the table in Postgres. */
+  readonly about?: string
   /** Rows belong to no company, such as users' e-mail addresses, which are unique in the whole service. */
   readonly global: boolean
   readonly columns: { readonly [C in keyof R & string]: ColumnType }
@@ -112,6 +114,7 @@ export type AnyRef = Ref<any>
 export function table<R extends object>(
   name: string,
   declaration: Pick<Table<R>, 'columns' | 'keys' | 'past' | 'fillfactor' | 'companion' | 'writtenWith'> & {
+    about?: string
     indexes?: readonly string[]
     global?: boolean
   },
@@ -142,6 +145,10 @@ export function tableDdl(table: AnyTable, schema: string): string {
   const fill = table.fillfactor === undefined ? '' : ` with (fillfactor = ${table.fillfactor})`
   return `create table ${schema}.${table.name} (\n  ${parts.join(',\n  ')}\n)${fill};`
 }
+
+/** Comment of a table, for operators who read the schema. */
+export const commentDdl = ({ name, about }: AnyTable, schema: string): string =>
+  about === undefined ? '' : `\ncomment on table ${schema}.${name} is '${about.replaceAll("'", "''")}';`
 
 /** DDL of a table's further indexes, separate because a table without them is filled faster. */
 export const indexDdl = (table: AnyTable, schema: string): string[] =>

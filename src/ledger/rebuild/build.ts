@@ -9,7 +9,7 @@ import {
 } from '#postgres/transaction.ts'
 import { READ_SCHEMA, type ReadModel } from '../projection.ts'
 import type { EventReader } from '../reading.ts'
-import { type AnyTable, indexDdl, tableDdl } from '../table.ts'
+import { type AnyTable, commentDdl, indexDdl, tableDdl } from '../table.ts'
 import { compareContents, type TableParity } from './compare-tables.ts'
 import { schemaOfFormer, type TablesVersion } from './version.ts'
 
@@ -233,7 +233,7 @@ export async function openTables(
   // One text and so one transaction: a hundred commits take as long as thousands of events.
   const statements = [
     `create schema ${NEXT_SCHEMA};`,
-    ...tablesOf(model).map((table) => tableDdl(table, NEXT_SCHEMA)),
+    ...tablesOf(model).map((table) => tableDdl(table, NEXT_SCHEMA) + commentDdl(table, NEXT_SCHEMA)),
     `create table ${BUILT} (company_id bigint primary key, revision bigint not null, is_blank boolean not null);`,
     `comment on schema ${NEXT_SCHEMA} is '${model.version}';`,
   ]
