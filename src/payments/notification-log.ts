@@ -84,7 +84,7 @@ const CONCLUDE = {
 
 /** A newer notification may have replaced the slot: then nothing is updated. */
 const CONCLUDE_STRANGERS = {
-  name: 'conclude_stranger_notification',
+  name: 'conclude_unverified_notification',
   text: `update unverified_notifications set http_status = $3, duration_ms = $4, outcome = $5 where slot = $1::bigint % $2::int and id = $1`,
 }
 
