@@ -13,6 +13,7 @@ import {
   type Page,
   type Paging,
 } from './record-queries.ts'
+import { openReturn } from './return-queries.ts'
 import { t } from './table-names.ts'
 
 /**
@@ -187,7 +188,7 @@ export async function findLogo(reader: Reader, digest: string): Promise<Buffer |
 
 /** Pending work of a company by the panel section that handles it. */
 export interface PendingCounts {
-  /** Refused sales of tills. */
+  /** Refused sales, returns and movements of tills. */
   readonly tills: number
   /** Overdue accounts. */
   readonly receivables: number
@@ -206,11 +207,13 @@ const FAILING_MINUTES = 5
 const counted = (rows: string): string =>
   `(select count(*)::integer from (select ${rows} limit ${MAX_PENDING}) as waiting)`
 
-/** $1 company, $2 its day. */
+/** $1 company, $2 its day, $3 now. */
 const WAITING = {
   name: 'panel_waiting',
   text: `select
-    ${counted(`from ${t.refused_sales} where company_id = $1 and settled_at is null`)} as tills,
+    ${counted(`from ${t.refused_sales} where company_id = $1 and settled_at is null`)}
+      + ${counted(`from ${t.offline_returns} t where t.company_id = $1 and ${openReturn('$3')}`)}
+      + ${counted(`from ${t.refused_movements} where company_id = $1 and state = 'refused'`)} as tills,
     ${counted(`from ${t.receivables} where company_id = $1 and status = 'pending' and due_date < $2::date and deleted_at is null`)} as receivables,
     ${counted(`from ${t.payables} where company_id = $1 and status = 'pending' and due_date < $2::date and deleted_at is null`)} as payables,
     ${counted(`from ${t.orders} where company_id = $1 and has_open_alarm`)} as store,
@@ -220,8 +223,11 @@ const WAITING = {
 }
 
 /** Counts pending work in one statement. `pool` is the primary's: tills and webhooks are not part of the ledger. */
-export async function countPending(reader: Reader, today: string): Promise<PendingCounts> {
-  const { rows } = await reader.query<PendingCounts>({ ...WAITING, values: [today] })
+export async function countPending(
+  reader: Reader,
+  { today, now }: { readonly today: string; readonly now: string },
+): Promise<PendingCounts> {
+  const { rows } = await reader.query<PendingCounts>({ ...WAITING, values: [today, now] })
   return rows[0] as PendingCounts
 }
 

@@ -182,8 +182,11 @@ export type RefusedReturn = Pick<
   readonly is_open: boolean
 }
 
-/** Refused ones, and those whose sale has not come in time. $2: now */
-const OPEN = `(t.state = 'refused' or (t.state = 'waiting' and t.uploaded_at < $2::timestamptz - interval '${WAITING_DAYS} days'))`
+/** Condition of an upload `t`: it is refused, or its sale has not come in time. `now`: a parameter. */
+export const openReturn = (now: string): string =>
+  `t.state in ('waiting', 'refused') and (t.state = 'refused' or t.uploaded_at < ${now}::timestamptz - interval '${WAITING_DAYS} days')`
+
+const OPEN = `(${openReturn('$2')})`
 
 const COLUMNS = `t.return_id, t.offline_id, t.state, t.uploaded_at, t.sent, t.note, t.settled_at,
   coalesce(t.refusal, 'expired') as refusal, ${OPEN} as is_open, u.doc ->> 'name' as user_name`
@@ -197,7 +200,7 @@ export async function listRefusedReturns(
 ): Promise<RefusedReturn[]> {
   const { rows } = await reader.query<RefusedReturn>({
     name: 'refused_returns',
-    text: `select ${COLUMNS} from ${FROM} where t.company_id = $1 and t.state in ('waiting', 'refused') and ${OPEN}
+    text: `select ${COLUMNS} from ${FROM} where t.company_id = $1 and ${OPEN}
            order by t.return_id limit $3`,
     values: [now, limit],
   })

@@ -75,7 +75,7 @@ type CountWords = readonly [one: string, several: string]
 
 /** Names of the counts, for screen readers. */
 const WAITS: Readonly<Record<keyof PendingCounts, CountWords>> = {
-  tills: ['venda recusada', 'vendas recusadas'],
+  tills: ['envio recusado', 'envios recusados'],
   receivables: ['conta vencida', 'contas vencidas'],
   payables: ['conta vencida', 'contas vencidas'],
   store: ['pedido com alerta', 'pedidos com alertas'],

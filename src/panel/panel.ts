@@ -242,8 +242,7 @@ async function show(
   return () => answer(response, page, { ...place, visit: shown.visit, waiting })
 }
 
-const loadPendingCounts = ({ primary, session }: PageContext): Promise<PendingCounts> =>
-  countPending(primary, session.today)
+const loadPendingCounts = ({ primary, session }: PageContext): Promise<PendingCounts> => countPending(primary, session)
 
 /** @throws Problem if the role may not open the page */
 function requireRight(route: PanelRoute, { session: { permissions } }: PageContext): void {

@@ -23,6 +23,13 @@ export async function shopPlaces(shop: FiguresShop): Promise<FiguresPlace[]> {
 const sumOf = (figures: Figures, pattern: RegExp): number =>
   Object.entries(figures).reduce((sum, [name, value]) => (pattern.test(name) ? sum + value : sum), 0)
 
+/** The menu counts refused returns and movements too. */
+function refusedSalesOfMenu(start: Figures): number | undefined {
+  const count = start['menu/tills.pendentes']
+  const others = (start['total.devolucoes_recusadas'] ?? 0) + (start['total.movimentos_recusados'] ?? 0)
+  return count === undefined ? undefined : count - others
+}
+
 async function refusedPlaces({ user, refused }: FiguresShop, start: Figures): Promise<FiguresPlace[]> {
   const tills = figuresIn((await user.get('/painel/caixas')).html)
   const listed = figuresIn((await user.get('/painel/caixas/recusadas')).html)
@@ -34,7 +41,7 @@ async function refusedPlaces({ user, refused }: FiguresShop, start: Figures): Pr
   return [
     place('envios dos caixas', refused.filter(({ isOpen }) => isOpen).length),
     place('início: a fazer', start['total.recusadas']),
-    place('menu', start['menu/tills.pendentes']),
+    place('menu', refusedSalesOfMenu(start)),
     place('lista de recusadas', listed['total.recusadas']),
     place('caixas hoje', sumOf(tills, /^caixa\/.*\.recusadas$/)),
   ]

@@ -44,10 +44,17 @@ const columnsOf = (timezone: string): Column<RefusedMovement>[] => [
   { head: 'Valor', cell: ({ sent: { amount } }) => amount && formatMoney(amount), isNumber: true },
 ]
 
+const openMovements = ({ readModel }: PageContext): Promise<RefusedMovement[]> =>
+  listRefusedMovements(readModel.reader, SHOWN)
+
+/** Open ones that the user may see; bounded. */
+export const countRefusedMovements = async (visit: PageContext): Promise<number> =>
+  visit.reaches('GET', `${PATH}/1`) ? (await openMovements(visit)).length : 0
+
 /** Refused movements of drawers, beside the refused sales and returns; empty if there are none. */
 export async function RefusedMovements({ visit }: { readonly visit: PageContext }) {
-  const { reader, timezone } = visit.readModel
-  const rows = await listRefusedMovements(reader, SHOWN)
+  const { timezone } = visit.readModel
+  const rows = await openMovements(visit)
   return rows.length === 0 ? null : (
     <Card title="Movimentos recusados">
       <p class="hint">

@@ -28,17 +28,21 @@ import { Card, Chips, Figure, PanelBadge, Stat, Stats, Steps } from '../ui/page-
 import { ListTable } from '../ui/panel-list.tsx'
 import { AfterAcquirers, keptOf } from './acquirer-pages.tsx'
 import { OpenFigure, OverdueFigure } from './debtor-pages.tsx'
+import { countRefusedMovements } from './refused-movement-pages.tsx'
 import { countRefusedReturns } from './refused-return-pages.tsx'
 import { namesOfSellers } from './sale-parts.tsx'
 import { PERIODS, periodOf, type StartPeriod, type WrongRange } from './start-period.ts'
 import { SalesFigures, SalesParts } from './start-sales.tsx'
 
-interface TodoProps {
-  readonly timezone: string
-  /** Open refused sales. */
+/** What tills sent and a person has to decide about. */
+interface RefusedUploads {
   readonly refused: number
-  /** Open refused returns. */
   readonly refusedReturns: number
+  readonly refusedMovements: number
+}
+
+interface TodoProps extends RefusedUploads {
+  readonly timezone: string
   /** Closed cash sessions with a difference beyond the tolerance. */
   readonly cash: readonly CashDifference[]
   /** Orders with an unacknowledged alarm of an unexpected payment. */
@@ -76,35 +80,43 @@ const overdue = ({ overdue: { count, amount } }: OpenSide, verb: 'pagar' | 'rece
   return task(count, [`conta vencida ${more}`, `contas vencidas ${more}`], { to, tone: 'warn' })
 }
 
+const refusedTasks = ({ refused, refusedReturns, refusedMovements }: RefusedUploads): Task[] => [
+  ...task(refused, ['venda recusada para resolver', 'vendas recusadas para resolver'], {
+    to: '/caixas',
+    tone: 'bad',
+    figure: 'recusadas',
+  }),
+  ...task(refusedReturns, ['devolução recusada para resolver', 'devoluções recusadas para resolver'], {
+    to: '/caixas',
+    tone: 'bad',
+    figure: 'devolucoes_recusadas',
+  }),
+  ...task(refusedMovements, ['movimento recusado para resolver', 'movimentos recusados para resolver'], {
+    to: '/caixas',
+    tone: 'bad',
+    figure: 'movimentos_recusados',
+  }),
+]
+
+/** Sales can be resolved without a ledger event: the primary knows. */
+async function countRefusedUploads(visit: PageContext): Promise<RefusedUploads> {
+  const [refused, refusedReturns, refusedMovements] = await Promise.all([
+    countRefusedSales(visit.primary),
+    countRefusedReturns(visit),
+    countRefusedMovements(visit),
+  ])
+  return { refused, refusedReturns, refusedMovements }
+}
+
 /** Pending work, most urgent first, each with its count and link. */
 export const Todo = (props: TodoProps) => {
-  const {
-    refused,
-    refusedReturns,
-    cash,
-    alarmed,
-    differing,
-    failing,
-    unpayable,
-    timezone,
-    receivables,
-    payables,
-    stock,
-  } = props
+  const { cash, alarmed, differing, failing, unpayable, timezone, receivables, payables, stock } = props
   const tasks: Task[] = [
     ...task(differing, ['registro não confere na auditoria', 'registros não conferem na auditoria'], {
       to: '/auditoria',
       tone: 'bad',
     }),
-    ...task(refused, ['venda recusada para resolver', 'vendas recusadas para resolver'], {
-      to: '/caixas',
-      tone: 'bad',
-      figure: 'recusadas',
-    }),
-    ...task(refusedReturns, ['devolução recusada para resolver', 'devoluções recusadas para resolver'], {
-      to: '/caixas',
-      tone: 'bad',
-    }),
+    ...refusedTasks(props),
     ...cash.map<Task>(({ id, closed_at, difference }) => ({
       to: `/caixas/sessoes/${id}`,
       tone: 'bad',
@@ -229,15 +241,13 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
   const seesAll = may(session.permissions, 'see_company')
   const seesCosts = may(session.permissions, 'see_costs')
   const seesPayables = may(session.permissions, 'see_payables')
-  const [head, sums, accounts, kept, refused, refusedReturns, cash, alarmed, check, failing, unpayable, stock, steps] =
+  const [head, sums, accounts, kept, refusedUploads, cash, alarmed, check, failing, unpayable, stock, steps] =
     await Promise.all([
       readModelHead(reader),
       sumsOf(visit, period),
       openAccounts(reader, readModel),
       keptOf(visit, period),
-      // They can be resolved without a ledger event.
-      countRefusedSales(primary),
-      countRefusedReturns(visit),
+      countRefusedUploads(visit),
       seesAllSales
         ? findCashDifferences(reader, startOfDay(addDays(readModel.today, -CASH_DAYS), readModel.timezone))
         : [],
@@ -274,8 +284,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
         <SalesFigures period={period} sums={sums} seesCosts={seesCosts} seesBefore={seesAllSales} />
         <Todo
           timezone={readModel.timezone}
-          refused={refused}
-          refusedReturns={refusedReturns}
+          {...refusedUploads}
           cash={cash}
           alarmed={alarmed}
           differing={differing}

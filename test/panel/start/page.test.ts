@@ -131,7 +131,7 @@ describe('panel: start page', () => {
     await alarmedOrder(company, alias)
     await upload(await openTill(api.url, company), [offlineSaleOf({ total: 99 })])
     expect(await shown())
-      .to.include('Caixas 1 venda recusada')
+      .to.include('Caixas 1 envio recusado')
       .and.to.include('Loja online 1 pedido com alerta')
       .and.to.include('1 venda recusada para resolver')
       .and.to.include('1 pedido com alerta não lido')
