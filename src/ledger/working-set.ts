@@ -38,6 +38,7 @@ export interface RowPast {
 }
 
 export const rowPasts = table<RowPast>('row_pasts', {
+  about: 'Older entries of row histories, by which past states are reconstructed.',
   columns: {
     company_id: 'bigint',
     of_table: 'text',
