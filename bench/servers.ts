@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -137,7 +138,17 @@ export const startService = (
   start: Environment['start'],
   env: Record<string, string>,
   how: Starting = {},
-): Promise<Child> => start('dist/src/start.js', { ...SETTINGS, ...env }, { ready: '/health/ready', ...how })
+): Promise<Child> => start(programOf(how.cwd ?? ROOT), { ...SETTINGS, ...env }, { ready: '/health/ready', ...how })
+
+/** What `npm start` runs in a checkout, which may have another name there. */
+function programOf(directory: string): string {
+  const { scripts } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as {
+    scripts: { start: string }
+  }
+  const [program] = /dist\/\S+\.js/.exec(scripts.start) ?? []
+  if (!program) throw new Error(`npm start of ${directory} names no compiled program`)
+  return program
+}
 
 /** Runs `work` in a complete environment, and stops it afterwards, also on failures and signals. */
 export async function withEnvironment(
