@@ -270,8 +270,10 @@ async function fetchPage(
 
 /** The order without columns that are hidden: a constant key would be sorted for all rows, beside every index. */
 function shownOrder(reader: Reader, source: Source, order: ListOrder): ListOrder {
+  const table = tableOf(source)
+  // Payment methods are of no table.
   const isHidden = ({ name, of = 't' }: ListOrder['columns'][number]) =>
-    of === 't' && reader.hides(tableOf(source), name)
+    of === 't' && table !== '' && reader.hides(table, name)
   if (!order.columns.some(isHidden)) return order
   return { ...order, name: `${order.name}_shown`, columns: order.columns.filter((column) => !isHidden(column)) }
 }

@@ -68,6 +68,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   delivery_fee: 'Taxa de entrega',
   surcharge: 'Acréscimo embutido',
   acquirer_fee: 'Taxa da operadora',
+  settles: 'Resolve o envio de',
   settles_on: 'A operadora paga em',
   settlements: 'Pagamentos da operadora',
   total: 'Total',
