@@ -66,6 +66,7 @@ const served = (style: string, assets: ReadonlyMap<string, Asset>): Buffer =>
       .replace(/\/\*.*?\*\//gs, '')
       .replace(/\s+/g, ' ')
       .replace(/ ?([{};,]) ?/g, '$1')
+      .replace(/ > /g, '>')
       .replace(/: /g, ':')
       .replaceAll(';}', '}')
       .replace(/url\("([\w.-]+)"\)/g, (_, name) => {

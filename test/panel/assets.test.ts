@@ -31,7 +31,7 @@ describe('panel: static files', () => {
     const sheets = await Promise.all(
       (['font.css', 'base.css', 'panel.css'] as const).map((name) => send(api.url + asset(name), 'GET')),
     )
-    expect(sheets.reduce((sum, { text }) => sum + text.length, 0)).to.be.at.most(25_600)
+    expect(sheets.reduce((sum, { text }) => sum + text.length, 0)).to.be.at.most(25_000)
   })
 
   it('responds 404 for another hash, another name or a path', async () => {

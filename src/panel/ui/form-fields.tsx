@@ -257,7 +257,7 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
                 {option.note ? (
                   <span>
                     {option.label}
-                    <small>{option.note}</small>
+                    <small class="hint">{option.note}</small>
                   </span>
                 ) : (
                   option.label
