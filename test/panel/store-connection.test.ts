@@ -86,10 +86,15 @@ describe('panel: connection of a store to the provider', () => {
   }
 
   /** Makes the renewal due, and runs it. */
-  async function renew(): Promise<string[]> {
-    const logged: string[] = []
+  /** Renews the connection; returns the lines logged, with the store of each. */
+  async function renew(by: ProviderConnector = connector): Promise<[message: string, store: unknown][]> {
+    const logged: [string, unknown][] = []
     await api.core.pool.query(`update ops.store_secrets set renew_at = now() where alias = $1`, [alias])
-    await renewConnections({ ...api.core, connector, log: (message) => logged.push(message) })
+    await renewConnections({
+      ...api.core,
+      connector: by,
+      log: (message, _, fields) => logged.push([message, fields?.store]),
+    })
     return logged
   }
 
@@ -225,7 +230,7 @@ describe('panel: connection of a store to the provider', () => {
     it('tells owners and the operator when the provider refuses it, and keeps the token [PAY-83]', async () => {
       const before = await tokenOf()
       sandbox.connections.revoked = true
-      expect(await renew()).to.deep.equal(['payments: provider refused to renew a connection'])
+      expect(await renew()).to.deep.equal([['payments: provider refused to renew a connection', alias]])
       expect(await tokenOf()).to.equal(before)
       expect(textIn((await owner.get(path)).html)).to.include('recusou renovar o acesso à conta (invalid_grant)')
       expect(textIn((await owner.get('/painel')).html)).to.include(
@@ -248,11 +253,9 @@ describe('panel: connection of a store to the provider', () => {
         clientSecret: 'INVALID',
         clock: Date.now,
       })
-      const logged: string[] = []
-      await api.core.pool.query(`update ops.store_secrets set renew_at = now() where alias = $1`, [alias])
-      await renewConnections({ ...api.core, connector: own, log: (message) => logged.push(message) })
+      const logged = await renew(own)
       await own.close()
-      expect(logged).to.deep.equal(['payments: renewing a connection failed, will retry'])
+      expect(logged).to.deep.equal([['payments: renewing a connection failed, will retry', alias]])
       expect((await store()).connection?.refusal).to.equal(null)
     })
 
@@ -263,8 +266,7 @@ describe('panel: connection of a store to the provider', () => {
         clientSecret: 'app-secret',
         clock: Date.now,
       })
-      await api.core.pool.query(`update ops.store_secrets set renew_at = now() where alias = $1`, [alias])
-      await renewConnections({ ...api.core, connector: away, log: () => {} })
+      await renew(away)
       await away.close()
       expect((await store()).connection?.refusal).to.equal(null)
       const { rows } = await api.core.pool.query(
