@@ -1,6 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 
 const FOLDERS = ['src', 'commands', 'projections', 'queries', 'demo']
 
@@ -43,14 +41,4 @@ export function houseFaultsOf(files: ReadonlyMap<string, string>): string[] {
       faults.push(`${path} has ${lines} lines and is imported by ${importer} alone: join them`)
   }
   return faults
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const root = join(fileURLToPath(import.meta.url), '../..')
-  const paths = FOLDERS.flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)),
-  ).filter((path) => /\.tsx?$/.test(path))
-  const faults = houseFaultsOf(new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')])))
-  for (const fault of faults) console.error(fault)
-  if (faults.length > 0) process.exitCode = 1
 }

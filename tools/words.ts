@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { houseFaultsOf } from './house.ts'
 
 const FOLDERS = ['src', 'commands', 'projections', 'queries']
 
@@ -191,6 +192,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const service = new Map([...sources].filter(([path]) => path.startsWith('src/') && !path.startsWith('src/cli/')))
   const faults = [
     ...wordFaultsOf(sources),
+    ...houseFaultsOf(new Map([...texts].filter(([path]) => /\.tsx?$/.test(path)))),
     ...portugueseFaultsOf(texts, phrases),
     ...logFaultsOf(service),
     ...sqlFaultsOf(migrations),

@@ -18,6 +18,7 @@ import { ANSWER_RETENTION_MS } from '#ledger/command.ts'
 import { purgeFormer, readSchemasOf } from '#ledger/rebuild/version.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { purge, type Repetition, type RetentionRule, repeat } from '#lib/background-loops.ts'
+import type { LogError } from '#lib/errors.ts'
 import { newId } from '#lib/ids.ts'
 import { createMailer, type Mailer } from '#notifications/email.ts'
 import { startEmailNotifications } from '#notifications/email-notifications.ts'
@@ -33,7 +34,6 @@ import { readBacklog } from '#webhooks/delivery-leases.ts'
 import { startWebhooks } from '#webhooks/webhook-loops.ts'
 import type { Core } from './core.ts'
 import type { Metrics } from './metrics.ts'
-import type { Log } from './service-log.ts'
 
 /** Creates the demonstration companies. Returns whether the file holds credentials. */
 export type SeedDemo = (core: Core, files: { readonly baseUrl: string; readonly demoFile: string }) => Promise<boolean>
@@ -50,7 +50,7 @@ export interface SharedServices {
   readonly metrics: Metrics
   readonly seedDemo: SeedDemo
   readonly logger: Logger
-  readonly log: Log
+  readonly log: LogError
 }
 
 /** A running role. */
@@ -408,7 +408,7 @@ function ageOf(seconds: number | null): number {
 }
 
 /** Opens the list of erased persons before the database is open; the first `sync` finds entries noted until then. */
-export function openErasureList({ DATA_DIR: dataDir }: Pick<Config, 'DATA_DIR'>, log: Log) {
+export function openErasureList({ DATA_DIR: dataDir }: Pick<Config, 'DATA_DIR'>, log: LogError) {
   let list: ErasureList | null = null
   const onError = (error: unknown) => log('privacy: list of erased persons not written, will retry', error)
   return {

@@ -5,6 +5,7 @@ import type { Addresses, Config } from '#config/config.ts'
 import { type Inconsistency, inconsistencyMessage } from '#integrity/installation-check.ts'
 import { announceVersion, watchVersion } from '#ledger/rebuild/version.ts'
 import { repeat } from '#lib/background-loops.ts'
+import type { LogError } from '#lib/errors.ts'
 import { type PaymentProvider, ProviderMisconfigured } from '#payments/provider-port.ts'
 import { createProviderConnector, type ProviderConnector } from '#payments/store-connections.ts'
 import { countRefusedConnections } from '#queries/store-queries.ts'
@@ -20,7 +21,6 @@ import {
   startProjector,
 } from './process-roles.ts'
 import { measureReplicas, replicaSettings } from './read-replicas.ts'
-import type { Log } from './service-log.ts'
 
 type Versioned = Pick<Core, 'pool' | 'model'>
 
@@ -41,7 +41,7 @@ export interface RollingUpgrade {
 interface SuccessionOptions {
   /** Whether this process answers reads. */
   readonly isApi: boolean
-  readonly log: Log
+  readonly log: LogError
   /** The process should end. */
   readonly onEnd: () => void
 }
@@ -321,7 +321,7 @@ function rolesOf(shared: SharedServices): RunningRole[] {
   ]
 }
 
-export const quietlyTo = (log: Log) => (stop: () => Promise<void>) =>
+export const quietlyTo = (log: LogError) => (stop: () => Promise<void>) =>
   stop().catch((error: unknown) => log('service: part failed to stop', error))
 
 function watchCore(metrics: Metrics, { pools, shared, replicas }: Pick<Core, 'pools' | 'shared' | 'replicas'>): void {

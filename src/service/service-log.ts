@@ -1,7 +1,5 @@
 import type { Logger } from 'pino'
-import { inSource, type LogError as Log } from '#lib/errors.ts'
-
-export type { Log }
+import { inSource, type LogError } from '#lib/errors.ts'
 
 /** Within this time a repeated error is only counted. */
 const QUIET_MS = 30_000
@@ -17,7 +15,7 @@ interface Known {
  * Rate-limits repeated errors: retries keep failing while Postgres is down. Each distinct error is logged once per
  * interval, with the number of suppressed repetitions. Errors of requests are always logged.
  */
-export function sparing(log: Log, now_ms: () => number): Log {
+export function sparing(log: LogError, now_ms: () => number): LogError {
   const known = new Map<string, Known>()
   return (message, error, fields) => {
     if (fields?.request_id !== undefined) return log(message, error, fields)
@@ -33,7 +31,7 @@ export function sparing(log: Log, now_ms: () => number): Log {
   }
 }
 
-export const logOf = (logger: Logger): Log =>
+export const logOf = (logger: Logger): LogError =>
   sparing(
     (message, error, fields) => logger.error({ err: error, ...fields }, message),
     () => performance.now(),

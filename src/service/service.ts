@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { type Addresses, type Config, readConfig } from '#config/config.ts'
 import { type ListeningServer, startListening } from '#http/server.ts'
+import type { LogError } from '#lib/errors.ts'
 import { newId } from '#lib/ids.ts'
 import { commandLine } from '#lib/own-program.ts'
 import { createProviderClient } from '#payments/provider-client.ts'
@@ -11,7 +12,7 @@ import { createApp, openAddressLimit, seed } from './interfaces.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { createProcess, quietlyTo } from './process.ts'
 import type { SeedDemo } from './process-roles.ts'
-import { type Log, logOf } from './service-log.ts'
+import { logOf } from './service-log.ts'
 
 /** The roles of one process, from start to orderly shutdown. */
 export interface Service {
@@ -22,7 +23,7 @@ export interface Service {
 }
 
 interface Opening extends Pick<ServiceOptions, 'config' | 'onFailure'> {
-  readonly log: Log
+  readonly log: LogError
   readonly closing: (() => Promise<void>)[]
 }
 
