@@ -207,13 +207,13 @@ const FAILING_MINUTES = 5
 const counted = (rows: string): string =>
   `(select count(*)::integer from (select ${rows} limit ${MAX_PENDING}) as waiting)`
 
-/** $1 company, $2 its day, $3 now. */
+/** $1 company, $2 its day, $3 now, $4 and $5 whether refused returns and movements are for the user to decide. */
 const WAITING = {
   name: 'panel_waiting',
   text: `select
     ${counted(`from ${t.refused_sales} where company_id = $1 and settled_at is null`)}
-      + ${counted(`from ${t.offline_returns} t where t.company_id = $1 and ${openReturn('$3')}`)}
-      + ${counted(`from ${t.refused_movements} where company_id = $1 and state = 'refused'`)} as tills,
+      + ${counted(`from ${t.offline_returns} t where t.company_id = $1 and $4::boolean and ${openReturn('$3')}`)}
+      + ${counted(`from ${t.refused_movements} where company_id = $1 and $5::boolean and state = 'refused'`)} as tills,
     ${counted(`from ${t.receivables} where company_id = $1 and status = 'pending' and due_date < $2::date and deleted_at is null`)} as receivables,
     ${counted(`from ${t.payables} where company_id = $1 and status = 'pending' and due_date < $2::date and deleted_at is null`)} as payables,
     ${counted(`from ${t.orders} where company_id = $1 and has_open_alarm`)} as store,
@@ -222,12 +222,21 @@ const WAITING = {
         and h.failing_since < now() - interval '${FAILING_MINUTES} minutes'`)} as integrations`,
 }
 
+/** When the company's work is counted, and which refused uploads the user decides about. */
+interface Decider {
+  readonly today: string
+  readonly now: string
+  readonly decidesReturns: boolean
+  readonly decidesMovements: boolean
+}
+
 /** Counts pending work in one statement. `pool` is the primary's: tills and webhooks are not part of the ledger. */
-export async function countPending(
-  reader: Reader,
-  { today, now }: { readonly today: string; readonly now: string },
-): Promise<PendingCounts> {
-  const { rows } = await reader.query<PendingCounts>({ ...WAITING, values: [today, now] })
+export async function countPending(reader: Reader, decider: Decider): Promise<PendingCounts> {
+  const { today, now, decidesReturns, decidesMovements } = decider
+  const { rows } = await reader.query<PendingCounts>({
+    ...WAITING,
+    values: [today, now, decidesReturns, decidesMovements],
+  })
   return rows[0] as PendingCounts
 }
 

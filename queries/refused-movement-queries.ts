@@ -31,6 +31,15 @@ export async function listRefusedMovements(reader: Reader, limit: number): Promi
   return rows
 }
 
+/** Number of those that a person has to decide about. */
+export async function countOpenMovements(reader: Reader): Promise<number> {
+  const { rows } = await reader.query<{ total: number }>({
+    name: 'count_refused_movements',
+    text: `select count(*)::integer as total from ${t.refused_movements} where company_id = $1 and state = 'refused'`,
+  })
+  return rows[0]?.total ?? 0
+}
+
 /** `revision`: of the refusal. */
 export async function getRefusedMovement(reader: Reader, revision: number): Promise<RefusedMovement | null> {
   const { rows } = await reader.query<RefusedMovement>({

@@ -207,6 +207,16 @@ export async function listRefusedReturns(
   return rows
 }
 
+/** Number of those that a person has to decide about. `now`: UTC */
+export async function countOpenReturns(reader: Reader, now: string): Promise<number> {
+  const { rows } = await reader.query<{ total: number }>({
+    name: 'count_refused_returns',
+    text: `select count(*)::integer as total from ${t.offline_returns} t where t.company_id = $1 and ${OPEN}`,
+    values: [now],
+  })
+  return rows[0]?.total ?? 0
+}
+
 /** Also one that a person has decided about; null if no such return was ever refused. */
 export async function getRefusedReturn(reader: Reader, id: number, now: string): Promise<RefusedReturn | null> {
   const { rows } = await reader.query<RefusedReturn>({

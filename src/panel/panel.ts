@@ -36,6 +36,8 @@ import {
   routeReachOf,
   withReplicaReads,
 } from './page-context.ts'
+import { seesRefusedMovements } from './pages/refused-movement-pages.tsx'
+import { seesRefusedReturns } from './pages/refused-return-pages.tsx'
 import {
   answerPanelFailure,
   isCrossSite,
@@ -242,7 +244,11 @@ async function show(
   return () => answer(response, page, { ...place, visit: shown.visit, waiting })
 }
 
-const loadPendingCounts = ({ primary, session }: PageContext): Promise<PendingCounts> => countPending(primary, session)
+function loadPendingCounts(visit: PageContext): Promise<PendingCounts> {
+  const { today, now } = visit.session
+  const [decidesReturns, decidesMovements] = [seesRefusedReturns(visit), seesRefusedMovements(visit)]
+  return countPending(visit.primary, { today, now, decidesReturns, decidesMovements })
+}
 
 /** @throws Problem if the role may not open the page */
 function requireRight(route: PanelRoute, { session: { permissions } }: PageContext): void {

@@ -79,7 +79,7 @@ export function usePanelUser(role?: Role, options?: Parameters<TestApi['company'
 export const browser = (url: string): Pick<PanelUser, 'get' | 'post' | 'submit' | 'cookie'> =>
   userWithBrowser(url, { id: 0, email: '', password: '' })
 
-function userWithBrowser(url: string, person: Pick<PanelUser, 'id' | 'email' | 'password'>): PanelUser {
+export function userWithBrowser(url: string, person: Pick<PanelUser, 'id' | 'email' | 'password'>): PanelUser {
   const cookies = new Map<string, string>()
   const cookie = () => [...cookies].map((pair) => pair.join('=')).join('; ')
 

@@ -7,7 +7,7 @@ import { fullReader } from '#queries/reader.ts'
 import { expectProblem } from '../support/answers.ts'
 import { FOREIGN_IDS, type Json, type TestCompany } from '../support/api.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
-import { panelUser, textIn } from '../support/panel.ts'
+import { panelUser, textIn, userWithBrowser } from '../support/panel.ts'
 import { createTestUser, openTill, type TestTill } from '../support/till.ts'
 import { OWN_DATABASE, useApi } from '../support/use-api.ts'
 
@@ -295,7 +295,10 @@ describe('POST /api/sync/cash', () => {
   })
 
   it('keeps movements of another drawer until a person decides [CASH-1000] [CASH-1001]', async () => {
-    const clerk = await openTill(api.url, company, await createTestUser(company, 'clerk'))
+    const account = await createTestUser(company, 'clerk')
+    const seller = userWithBrowser(api.url, account)
+    await seller.logIn()
+    const clerk = await openTill(api.url, company, account)
     await send([movement('opened')])
     const [out, closed, loss] = [movement('out', { amount: 4 }), movement('closed'), movement('out')]
     const [kept] = (await send([out, closed, loss], clerk)).results
@@ -303,6 +306,10 @@ describe('POST /api/sync/cash', () => {
     expect(await session()).to.include({ expected: '10.00', status: 'open' })
     const user = await panelUser(api, company)
     const tills = (await user.get('/painel/caixas')).html
+    expect(textIn(tills)).to.include('Caixas 3 envios recusados')
+    expect(textIn((await user.get('/painel')).html)).to.include('3 movimentos recusados para resolver')
+    for (const path of ['/painel', '/painel/caixas'])
+      expect(textIn((await seller.get(path)).html), path).to.not.include('recusado')
     const paths = [...tills.matchAll(/href="(\/painel\/caixas\/movimentos-recusados\/\d+)"/g)].map(([, path]) => path)
     const [outPath = '', closedPath = '', lossPath = ''] = paths
     expect(textIn((await user.get(outPath)).html))
@@ -316,7 +323,6 @@ describe('POST /api/sync/cash', () => {
     const again = await send([out, closed, loss], clerk)
     expect(again.results.map(({ status }: Json) => status)).to.deep.equal(['duplicate', 'duplicate', 'resolved'])
     expect((await user.get('/painel/caixas')).html).not.to.include('Movimentos recusados')
-    const seller = await panelUser(api, company, 'clerk')
     for (const path of [outPath, `${outPath}/registrar`]) expect((await seller.get(path)).status).to.equal(403)
   })
 

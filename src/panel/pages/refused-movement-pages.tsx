@@ -9,7 +9,12 @@ import type { Refusal } from '#domain/refusals.ts'
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { listOpenSessionNames } from '#queries/cash-queries.ts'
-import { getRefusedMovement, listRefusedMovements, type RefusedMovement } from '#queries/refused-movement-queries.ts'
+import {
+  countOpenMovements,
+  getRefusedMovement,
+  listRefusedMovements,
+  type RefusedMovement,
+} from '#queries/refused-movement-queries.ts'
 import { paragraphInput, suggestedInput } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
@@ -44,17 +49,17 @@ const columnsOf = (timezone: string): Column<RefusedMovement>[] => [
   { head: 'Valor', cell: ({ sent: { amount } }) => amount && formatMoney(amount), isNumber: true },
 ]
 
-const openMovements = ({ readModel }: PageContext): Promise<RefusedMovement[]> =>
-  listRefusedMovements(readModel.reader, SHOWN)
+/** Whether the user sees refused movements of drawers. */
+export const seesRefusedMovements = ({ reaches }: PageContext): boolean => reaches('GET', `${PATH}/1`)
 
-/** Open ones that the user may see; bounded. */
+/** Number of open ones that the user sees. */
 export const countRefusedMovements = async (visit: PageContext): Promise<number> =>
-  visit.reaches('GET', `${PATH}/1`) ? (await openMovements(visit)).length : 0
+  seesRefusedMovements(visit) ? countOpenMovements(visit.readModel.reader) : 0
 
 /** Refused movements of drawers, beside the refused sales and returns; empty if there are none. */
 export async function RefusedMovements({ visit }: { readonly visit: PageContext }) {
-  const { timezone } = visit.readModel
-  const rows = await openMovements(visit)
+  const { reader, timezone } = visit.readModel
+  const rows = await listRefusedMovements(reader, SHOWN)
   return rows.length === 0 ? null : (
     <Card title="Movimentos recusados">
       <p class="hint">

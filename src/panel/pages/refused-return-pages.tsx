@@ -5,7 +5,13 @@ import type { Refusal } from '#domain/refusals.ts'
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { ReturnObject } from '#projections/returns.ts'
-import { getRefusedReturn, getReturn, listRefusedReturns, type RefusedReturn } from '#queries/return-queries.ts'
+import {
+  countOpenReturns,
+  getRefusedReturn,
+  getReturn,
+  listRefusedReturns,
+  type RefusedReturn,
+} from '#queries/return-queries.ts'
 import { offersApproval } from '../approval.ts'
 import { paragraphInput } from '../forms/input-kinds.ts'
 import { type Fields, reasonField } from '../forms/panel-form.ts'
@@ -43,17 +49,17 @@ const columnsOf = (timezone: string): Column<RefusedReturn>[] => [
   { head: 'Devolvido', cell: moneyOf },
 ]
 
-const openReturns = ({ readModel, session }: PageContext): Promise<RefusedReturn[]> =>
-  listRefusedReturns(readModel.reader, { now: session.now, limit: SHOWN })
+/** Whether the user sees refused returns of tills. */
+export const seesRefusedReturns = ({ reaches }: PageContext): boolean => reaches('GET', `${PATH}/1`)
 
-/** Open ones that the user may see; bounded. */
+/** Number of open ones that the user sees. */
 export const countRefusedReturns = async (visit: PageContext): Promise<number> =>
-  visit.reaches('GET', `${PATH}/1`) ? (await openReturns(visit)).length : 0
+  seesRefusedReturns(visit) ? countOpenReturns(visit.readModel.reader, visit.session.now) : 0
 
 /** Refused returns of tills, beside the refused sales; empty if there are none. */
-export async function RefusedReturns({ visit }: { readonly visit: PageContext }) {
-  const { timezone } = visit.readModel
-  const rows = await openReturns(visit)
+export async function RefusedReturns({ visit: { readModel, session } }: { readonly visit: PageContext }) {
+  const { reader, timezone } = readModel
+  const rows = await listRefusedReturns(reader, { now: session.now, limit: SHOWN })
   return rows.length === 0 ? null : (
     <Card title="Devoluções recusadas">
       <p class="hint">

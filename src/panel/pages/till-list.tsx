@@ -9,8 +9,8 @@ import { namesOfActors } from '../record-history.tsx'
 import { Card, ShortId } from '../ui/page-parts.tsx'
 import { type Column, List, type ListRequest, ListTable, readListPage } from '../ui/panel-list.tsx'
 import { OpenCashSessions } from './cash-session-pages.tsx'
-import { RefusedMovements } from './refused-movement-pages.tsx'
-import { RefusedReturns } from './refused-return-pages.tsx'
+import { RefusedMovements, seesRefusedMovements } from './refused-movement-pages.tsx'
+import { RefusedReturns, seesRefusedReturns } from './refused-return-pages.tsx'
 import { refusedColumns } from './refused-sale-pages.tsx'
 import { SALE_STATES, SaleBadge } from './sale-list.tsx'
 import { TillsToday } from './till-pages.tsx'
@@ -35,8 +35,8 @@ async function show(visit: PageContext): Promise<PanelPage> {
       {await OpenCashSessions({ visit })}
       {await TillsToday({ visit })}
       <OpenRefusedSales total={refused.total} sales={refused.sales} timezone={timezone} />
-      {visit.reaches('GET', '/caixas/devolucoes-recusadas/1') && (await RefusedReturns({ visit }))}
-      {visit.reaches('GET', '/caixas/movimentos-recusados/1') && (await RefusedMovements({ visit }))}
+      {seesRefusedReturns(visit) && (await RefusedReturns({ visit }))}
+      {seesRefusedMovements(visit) && (await RefusedMovements({ visit }))}
       <h2>Vendas enviadas pelos caixas</h2>
       <List
         visit={visit}
