@@ -119,7 +119,8 @@ describe('tokens of tills', () => {
     it('expires after SYNC_TOKEN_DAYS, in every process [TOKEN-4]', async () => {
       const till = await openTill(other.url, company, user)
       const { rows } = await sql(
-        `update ops.sync_tokens set expires_at = date_trunc('milliseconds', clock_timestamp()) where expires_at is not null and revoked_at is null
+        `update ops.sync_tokens set expires_at = date_trunc('milliseconds', clock_timestamp())
+         where company_id = ${company.id} and expires_at is not null and revoked_at is null
          returning expires_at > created_at + interval '6 days' as was_later`,
       )
       expect(rows).to.have.length(1)
