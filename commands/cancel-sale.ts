@@ -10,9 +10,8 @@ import { cashSessionByName } from '#projections/cash-sessions.ts'
 import { receivableById, standingPayments } from '#projections/finance.ts'
 import { type SaleMoneyBack, type SaleRow, saleById } from '#projections/sales.ts'
 import { stockById, stockOf } from '#projections/stock.ts'
-import { findClosedSession, NamedSession, namedSessionRefs } from './cash-commands.ts'
+import { drawerAt, findClosedSession, NamedSession, namedSessionRefs } from './cash-commands.ts'
 import { refundsOf, refundTypes, SaleRefunds } from './money-back.ts'
-import { drawerAt } from './moved-cancellations.ts'
 
 /** POST /sales/{id}/cancel; the reason is optional, and so is how the money went back. */
 export const CancelSaleInput = z.strictObject({

@@ -10,7 +10,11 @@ import { accept, command, type Grant, isRefusal, type Permit } from '#ledger/com
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import {
+  barcodeHolderOf,
+  type Codes,
   categoryById,
+  codesOf,
+  gtinHoldersOf,
   type ItemDocument,
   type ItemFields,
   type ItemRow,
@@ -20,7 +24,6 @@ import {
   itemByVariant,
   variantCountOf,
 } from '#projections/catalog.ts'
-import { barcodeHolderOf, type Codes, codesOf, gtinHoldersOf } from '#projections/code-holders.ts'
 import { stockOf } from '#projections/stock.ts'
 import {
   brokenPieceWarnings,

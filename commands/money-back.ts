@@ -5,8 +5,8 @@ import { Id } from '#domain/text.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { type AccountObject, receivableById, standingPayments } from '#projections/finance.ts'
-import { type PaymentTypeObject, paymentTypeById } from '#projections/payment-types.ts'
 import type { SaleMoneyBack, SaleObject, SaleRow } from '#projections/sales.ts'
+import { type PaymentTypeObject, paymentTypeById } from '#projections/stores.ts'
 
 /** Money of a sale and of its accounts, in cents. */
 export interface SaleMoney {

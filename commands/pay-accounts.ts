@@ -17,8 +17,8 @@ import type { Rows } from '#ledger/working-set.ts'
 import { cashSessionByName } from '#projections/cash-sessions.ts'
 import { companyRef, ownCompany, timezoneOf } from '#projections/companies.ts'
 import { type AccountPayment, type AccountRow, receivableById } from '#projections/finance.ts'
-import { paymentTypeById } from '#projections/payment-types.ts'
 import { saleById } from '#projections/sales.ts'
+import { paymentTypeById } from '#projections/stores.ts'
 import {
   type AccountPaymentInput,
   type AccountSide,

@@ -6,7 +6,7 @@ import { event } from '#events/catalogue.ts'
 import { PAYMENT_KINDS } from '#events/company-events.ts'
 import { accept, command } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { paymentTypeById, paymentTypeByName } from '#projections/payment-types.ts'
+import { paymentTypeById, paymentTypeByName } from '#projections/stores.ts'
 import { changedRecordFields, duplicateOf, isEmpty, namedRefs, spelledAlike } from './record-commands.ts'
 
 /** Ten years. */

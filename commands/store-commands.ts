@@ -8,8 +8,13 @@ import { STORE_SECRETS } from '#events/company-events.ts'
 import { accept, type Command, command, type DecisionContext, isRefusal, type NewEvent } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { companyRef, ownCompany } from '#projections/companies.ts'
-import { paymentTypeByName } from '#projections/payment-types.ts'
-import { type StoreSecrets, storeByAlias, storeSecrets, storeSecretsByAlias } from '#projections/stores.ts'
+import {
+  paymentTypeByName,
+  type StoreSecrets,
+  storeByAlias,
+  storeSecrets,
+  storeSecretsByAlias,
+} from '#projections/stores.ts'
 import { changedRecordFields, isEmpty } from './record-commands.ts'
 
 const ALIAS = 'deve ter de 2 a 60 letras minúsculas sem acento, algarismos e hifens entre eles, como "minha-loja"'

@@ -10,23 +10,22 @@ import { apiKeyById, apiKeysProjection } from './api-keys.ts'
 import { cashDrawersProjection } from './cash-drawers.ts'
 import { cashSessionsProjection, cashSessionView } from './cash-sessions.ts'
 import {
+  barcodeHoldersProjection,
   catalogItemsProjection,
   catalogItemView,
   categoriesProjection,
   categoryById,
+  gtinHoldersProjection,
   variantCountsProjection,
 } from './catalog.ts'
-import { barcodeHoldersProjection, gtinHoldersProjection } from './code-holders.ts'
 import { companiesProjection, companysTime, companyView, onCompanysClock, ownCompany } from './companies.ts'
 import { docView, projection } from './define-projection.ts'
 import { payablesProjection, payableView, receivablesProjection, receivableView } from './finance.ts'
 import { fiscalDocumentsProjection, offlineSalesProjection } from './fiscal-documents.ts'
-import { limitUsesProjection } from './limit-uses.ts'
 import { READ_MODEL_NUMBER } from './number.ts'
 import { paymentKeysProjection } from './order-payments.ts'
 import { orderById, orders, ordersProjection } from './orders.ts'
 import { paymentProofsProjection } from './payment-proofs.ts'
-import { paymentTypeById, paymentTypesProjection } from './payment-types.ts'
 import {
   customerById,
   customers,
@@ -41,8 +40,8 @@ import { saleById, salesProjection } from './sales.ts'
 import { salesRollupsProjection } from './sales-rollups.ts'
 import { inventoriesProjection, inventoryById, stockMovementView, stockProjection } from './stock.ts'
 import { storeCreditProjection } from './store-credit.ts'
-import { storeById, storesProjection } from './stores.ts'
-import { userById, users, usersProjection } from './users.ts'
+import { paymentTypeById, paymentTypesProjection, storeById, storesProjection } from './stores.ts'
+import { limitUsesProjection, userById, users, usersProjection } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
 
 /** Order in which they handle each event. The company comes first, because the others read it. */

@@ -40,7 +40,7 @@ import {
   refundRefused,
   refundRequested,
 } from './order-payments.ts'
-import { withoutParts } from './personal-members.ts'
+import { withoutParts } from './people.ts'
 import { type StockMove, stockMoves, thousandthsByItem } from './stock.ts'
 
 /** Read model that adds payment links to orders when they are shown; no table stores them. */

@@ -12,10 +12,10 @@ import type { AnyRef } from '#ledger/table.ts'
 import { ownValue } from '#lib/collections.ts'
 import { markTable } from '#postgres/table-marks.ts'
 import { RECORD_ROWS, readModel } from '#projections/index.ts'
-import { maskCosts } from './masked-members.ts'
 import type { Reader } from './reader.ts'
 import { decodeCursor, encodeCursor, type Page, type Paging } from './record-queries.ts'
 import { t } from './table-names.ts'
+import { maskCosts } from './tables.ts'
 
 interface EventFilters {
   /** Exclusive lower bound. */

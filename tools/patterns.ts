@@ -49,15 +49,15 @@ const JUSTIFIED: readonly (readonly [path: string, part: string, reason: string]
   ['src/panel/static/passkey.js', '=+$', 'runs in the browser'],
   ['src/public-pages/receipt/static/', '', 'runs in the browser'],
   ['src/service/contracts.ts', '', 'our own addresses'],
-  ['queries/masked-members.ts', '"(cost|unit_cost)"', 'JSON that we wrote'],
-  ['queries/rendered-statement.ts', '', 'our own SQL'],
+  ['queries/tables.ts', '"(cost|unit_cost)"', 'JSON that we wrote'],
+  ['queries/reader.ts', '', 'our own SQL'],
 ]
 
 /** Where texts of callers are read. Settings, command lines and stored events are the operator's and our own. */
 const CALLERS =
   /^(?:commands|queries|src\/(?:domain|http|api|access|till-sync|payment-notifications|public-pages|panel))\//
 /** Shapes of answers, which read nothing. */
-const ANSWERS = ['src/api/contract/formats.ts', 'src/till-sync/till-answers.ts']
+const ANSWERS = ['src/api/contract/generators.ts', 'src/till-sync/till-answers.ts']
 
 /** Preprocessing sees texts of any length; what these files preprocess is checked there, or is no text. */
 const PREPROCESSING = new Set([

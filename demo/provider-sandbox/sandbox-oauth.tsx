@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import express, { type Response, type Router } from 'express'
 import { renderToString } from 'preact-render-to-string'
 import * as z from 'zod'
-import type { Connections } from './sandbox-connections.ts'
+import type { Connections } from './sandbox-methods.ts'
 import { Refusal } from './sandbox-server.ts'
 
 const CODE_MS = 600_000

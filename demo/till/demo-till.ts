@@ -1,5 +1,5 @@
 import { fromCents } from '#domain/money.ts'
-import type { Drawer, DrawerTally, ReturnDesk } from './demo-drawer.ts'
+import type { Drawer, DrawerTally, ReturnDesk, Session } from './demo-drawer.ts'
 import {
   type Line,
   type OfflineSale,
@@ -9,7 +9,6 @@ import {
   sell,
   type World,
 } from './demo-sales.ts'
-import type { Session } from './till-session.ts'
 
 /** Fields of an upload result that the till reads. */
 interface Result {

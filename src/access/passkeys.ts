@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import {
   type AuthenticationResponseJSON,
   generateAuthenticationOptions,
@@ -8,7 +9,31 @@ import {
 } from '@simplewebauthn/server'
 import * as z from 'zod'
 import { limitedText } from '#domain/text.ts'
-import type { KnownPasskey, RelyingParty } from './relying-party.ts'
+
+/** What is stored of a passkey, sealed. The private key stays in the device. */
+export interface StoredPasskey {
+  /** COSE key, base64url. */
+  readonly publicKey: string
+  readonly transports: readonly string[]
+}
+
+/** A passkey of a person, with its signature counter. */
+export interface KnownPasskey extends StoredPasskey {
+  readonly credentialId: string
+  readonly counter: number
+}
+
+/** Relying party: the site that passkeys are bound to. */
+export interface RelyingParty {
+  readonly id: string
+  readonly origin: string
+}
+
+/** Browsers create passkeys for names only: at an IP address there are none. */
+export function relyingPartyOf(publicUrl: string): RelyingParty | null {
+  const { hostname, origin } = new URL(publicUrl)
+  return isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? { id: hostname, origin } : null
+}
 
 /** Time that the browser gives the person. */
 const TIMEOUT_MS = 120_000

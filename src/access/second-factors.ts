@@ -5,7 +5,7 @@ import { contextOf, openJson, sealJson, type Vault } from '#crypto/vault.ts'
 import type { SecondFactorMethod } from '#events/company-events.ts'
 import { type Mailer, type SecurityNews, securityEmail } from '#notifications/email.ts'
 import { opaqueTokens } from './credentials.ts'
-import { type KnownPasskey, type RelyingParty, relyingPartyOf, type StoredPasskey } from './relying-party.ts'
+import { type KnownPasskey, type RelyingParty, relyingPartyOf, type StoredPasskey } from './passkeys.ts'
 
 /** The parameters that authenticator apps support without exception (RFC 6238). */
 const PERIOD_S = 30

@@ -4,15 +4,17 @@ import { type Calendar, dateInZone } from '#domain/instant.ts'
 import { hasAccessOn, permissionsOf, type Role, type RolePermissions, seesPersons } from '#domain/rights.ts'
 import type { SessionHolder } from './company-users.ts'
 import { DATABASE_CLOCK, revokedSurplus, PANEL_TOKENS as TOKENS } from './credentials.ts'
-import { createSessionLookup, type FoundSession, IDLE_HOURS } from './find-session.ts'
 import {
+  createSessionLookup,
   type Ending,
   endOpenSessions,
+  type FoundSession,
+  IDLE_HOURS,
   listOpenSessions,
   liveSession,
   type OpenSession,
   type SessionsOf,
-} from './open-sessions.ts'
+} from './find-session.ts'
 import { createPanelGate, PANEL_LIMITS, type PanelLimits } from './panel-quota.ts'
 
 /** Maximum lifetime of a session. */

@@ -9,7 +9,7 @@ import { Reader, WHOLE } from '#queries/reader.ts'
 import type { ReadAnswer, ReadRoute } from './api-route.ts'
 import { V1_ROUTES } from './api-v1.ts'
 import { proofRoutes } from './v1/proof-routes.ts'
-import { receiptRoute } from './v1/receipts.ts'
+import { receiptRoute } from './v1/sale-routes.ts'
 
 const READS = bySpecificity(V1_ROUTES.filter((route): route is ReadRoute => 'read' in route))
 

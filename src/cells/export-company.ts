@@ -4,9 +4,15 @@ import { installationOf } from '#integrity/installation.ts'
 import { streamOf } from '#ledger/command.ts'
 import { StepRefused } from '#lib/errors.ts'
 import { inTransaction } from '#postgres/transaction.ts'
-import { type CarriedTable, carriedTables, isOfCompany } from './carried-tables.ts'
-import type { CellParts } from './cell.ts'
-import { createFileWriter, type FileHeader, type FilePart } from './company-file.ts'
+import {
+  type CarriedTable,
+  type CellParts,
+  carriedTables,
+  createFileWriter,
+  type FileHeader,
+  type FilePart,
+  isOfCompany,
+} from './company-file.ts'
 
 export interface ExportReport {
   readonly company_id: number

@@ -13,10 +13,16 @@ import { groupBy, inBatches } from '#lib/collections.ts'
 import { StepRefused } from '#lib/errors.ts'
 import { withPool } from '#postgres/pool.ts'
 import { type BulkTransaction, inTransaction, type Transaction } from '#postgres/transaction.ts'
-import { type CarriedTable, carriedTables } from './carried-tables.ts'
-import type { CellParts } from './cell.ts'
-import { brokenFile, type FileHeader, readHeader, readParts } from './company-file.ts'
-import { signImport } from './import-note.ts'
+import {
+  brokenFile,
+  type CarriedTable,
+  type CellParts,
+  carriedTables,
+  type FileHeader,
+  readHeader,
+  readParts,
+  signImport,
+} from './company-file.ts'
 
 type Row = Readonly<Record<string, string | null>>
 

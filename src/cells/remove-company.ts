@@ -1,14 +1,12 @@
 import { rm } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Pool, PoolClient } from 'pg'
-import { checkpointFileOf } from '#integrity/checkpoint-files.ts'
+import { checkpointFileOf } from '#integrity/checkpoint.ts'
 import { installationOf } from '#integrity/installation.ts'
 import { streamOf } from '#ledger/command.ts'
 import { StepRefused } from '#lib/errors.ts'
 import { inTransaction, inTransactionOn, LOCK_TIMEOUT_MS, retryOnLockTimeout } from '#postgres/transaction.ts'
-import { CREDENTIALS, carriedTables, isOfCompany, LOGIN_TABLES } from './carried-tables.ts'
-import type { CellParts } from './cell.ts'
-import { openImport } from './import-note.ts'
+import { type CellParts, CREDENTIALS, carriedTables, isOfCompany, LOGIN_TABLES, openImport } from './company-file.ts'
 
 interface Move {
   readonly id: string

@@ -1,6 +1,6 @@
 import { invalid } from '#domain/refusals.ts'
 import type { AttestationStatus } from '#integrity/attestations.ts'
-import { CheckpointAltered } from '#integrity/checkpoint-files.ts'
+import { CheckpointAltered } from '#integrity/checkpoint.ts'
 import {
   adoptKey,
   knownRing,

@@ -17,11 +17,17 @@ import {
 } from '#commands/user-commands.ts'
 import type { Config } from '#config/config.ts'
 import { webAddressSetting } from '#config/setting-values.ts'
-import { demoCompany } from '#demo/companies/demo-access.ts'
-import { type CashMovement, createDrawer, createReturnDesk, type OfflineReturn } from '#demo/till/demo-drawer.ts'
+import { demoCompany } from '#demo/companies/demo-seed.ts'
+import {
+  type CashMovement,
+  type Credentials,
+  createDrawer,
+  createReturnDesk,
+  createSession,
+  type OfflineReturn,
+} from '#demo/till/demo-drawer.ts'
 import { createLine, openQueue } from '#demo/till/demo-sales.ts'
 import { createTill, playDay } from '#demo/till/demo-till.ts'
-import { type Credentials, createSession } from '#demo/till/till-session.ts'
 import { invalid, refuse } from '#domain/refusals.ts'
 import type { Command } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'

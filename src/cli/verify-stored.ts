@@ -1,5 +1,5 @@
 import { invalid } from '#domain/refusals.ts'
-import { CheckpointAltered } from '#integrity/checkpoint-files.ts'
+import { CheckpointAltered } from '#integrity/checkpoint.ts'
 import { type KnownRing, knownRing, WrongSealKey } from '#integrity/checkpoint-keys.ts'
 import { knownCompanies, type OwnCheckpoints, readOwnCheckpoints } from '#integrity/checkpoint-schedule.ts'
 import { checkRoots } from '#integrity/merkle.ts'

@@ -4,7 +4,7 @@ import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'exp
 import helmet from 'helmet'
 import type { Rate } from '#access/api-authenticator.ts'
 import type { AddressLimit } from '#access/minute-limit.ts'
-import { SealsUnwritable } from '#integrity/checkpoint-files.ts'
+import { SealsUnwritable } from '#integrity/checkpoint.ts'
 import { WritesBlocked } from '#integrity/installation-check.ts'
 import { LedgerAhead } from '#ledger/ledgers.ts'
 import { CannotOpen, KeysMissing } from '#ledger/sealed-fields.ts'

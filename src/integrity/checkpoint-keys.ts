@@ -6,7 +6,7 @@ import { fsyncFolder } from '#lib/files.ts'
 import { appendLines, readLines } from '#lib/json.ts'
 import type { Queryable } from '#postgres/database.ts'
 import { inTransaction } from '#postgres/transaction.ts'
-import { hasCheckpoints, orNothing } from './checkpoint-files.ts'
+import { hasCheckpoints, orNothing } from './checkpoint.ts'
 import { installationOf } from './installation.ts'
 import {
   keyIdOf,

@@ -1,8 +1,16 @@
 import * as z from 'zod'
 import { appendLines, lastLine } from '#lib/json.ts'
 import type { Queryable } from '#postgres/database.ts'
-import { type Checkpoint, formatCheckpoint, installationOriginOf, originOf, parseCheckpoint } from './checkpoint.ts'
-import { CheckpointAltered, checkpointFileOf, orNothing } from './checkpoint-files.ts'
+import {
+  type Checkpoint,
+  CheckpointAltered,
+  checkpointFileOf,
+  formatCheckpoint,
+  installationOriginOf,
+  originOf,
+  orNothing,
+  parseCheckpoint,
+} from './checkpoint.ts'
 import { type KnownRing, type SealKeyRing, verifierKeysOf } from './checkpoint-keys.ts'
 import type { TreeHead } from './merkle.ts'
 import { openNote, parseNote, signNote } from './note.ts'

@@ -4,8 +4,7 @@ import type { EventStore } from '#ledger/port.ts'
 import { createKeyedSemaphore } from '#lib/fair-sharing.ts'
 import type { Database, Queryable } from '#postgres/database.ts'
 import { inTransaction } from '#postgres/transaction.ts'
-import { parseCheckpoint } from './checkpoint.ts'
-import { CheckpointAltered, sealingError } from './checkpoint-files.ts'
+import { CheckpointAltered, parseCheckpoint, sealingError } from './checkpoint.ts'
 import { type KnownRing, lockedKeyRing, openKeyRing, type RingPlace, verifierKeysOf } from './checkpoint-keys.ts'
 import {
   type CheckpointLog,

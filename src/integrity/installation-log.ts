@@ -4,8 +4,7 @@ import { appendLines, eachLine, lastLine } from '#lib/json.ts'
 import type { Database, Queryable } from '#postgres/database.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { cosigned } from './attestor-tokens.ts'
-import { formatCheckpoint, parseCheckpoint, proofText } from './checkpoint.ts'
-import { CheckpointAltered, orNothing } from './checkpoint-files.ts'
+import { CheckpointAltered, formatCheckpoint, orNothing, parseCheckpoint, proofText } from './checkpoint.ts'
 import { openKeyRing, type SealKeyRing, verifierKeysOf } from './checkpoint-keys.ts'
 import {
   installationCheckpoints,

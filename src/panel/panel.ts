@@ -36,8 +36,7 @@ import {
   routeReachOf,
   withReplicaReads,
 } from './page-context.ts'
-import { seesRefusedMovements } from './pages/refused-movement-pages.tsx'
-import { seesRefusedReturns } from './pages/refused-return-pages.tsx'
+import { seesRefusedMovements, seesRefusedReturns } from './pages/refused-upload-pages.tsx'
 import {
   answerPanelFailure,
   isCrossSite,

@@ -30,8 +30,7 @@ import type { PersonFields } from '#projections/people.ts'
 import { findPayableOrder } from '#queries/order-queries.ts'
 import { fullReader } from '#queries/reader.ts'
 import { findStore, type StoreAccess } from '#queries/store-queries.ts'
-import { endOtherMode, isOfOtherMode, OTHER_MODE, paymentRecordOf } from './apply-payment.ts'
-import { cancelLatePayments } from './cancel-payment.ts'
+import { cancelLatePayments, endOtherMode, isOfOtherMode, OTHER_MODE, paymentRecordOf } from './apply-payment.ts'
 import {
   type CardOptions,
   type NewPayment,

@@ -4,17 +4,10 @@ import type { RecordKind } from '#domain/record-values.ts'
 import { eraseImports } from '#imports/import-file.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { valueAt } from '#ledger/sealed-fields.ts'
-import { containsNeedle, eraseTexts, type TextErasure } from '#ledger/text-erasure.ts'
-import { eraseAnswers } from '#ledger/write/idempotency.ts'
+import { containsNeedle, eraseAnswers, eraseTexts, type TextErasure } from '#ledger/write/idempotency.ts'
 import { isJsonObject } from '#lib/json.ts'
 import type { Transaction } from '#postgres/transaction.ts'
-import {
-  eraseMembers,
-  holdersAt,
-  ownMembers,
-  PERSONAL_MEMBERS,
-  type PersonalMember,
-} from '#projections/personal-members.ts'
+import { eraseMembers, holdersAt, ownMembers, PERSONAL_MEMBERS, type PersonalMember } from '#projections/people.ts'
 
 /** Subjects and parts of an erasure. */
 export interface ErasedPerson {

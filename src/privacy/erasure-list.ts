@@ -9,9 +9,8 @@ import { isRefusal } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { coalesce, recordsEvents } from '#lib/background-loops.ts'
+import { coalesce, recordsEvents, retry } from '#lib/background-loops.ts'
 import { fsyncFolder } from '#lib/files.ts'
-import { retry } from '#lib/retry.ts'
 
 /** A destroyed key, as a line of the file. */
 const ErasedKey = z.strictObject({

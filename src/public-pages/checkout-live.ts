@@ -1,7 +1,6 @@
 import type { Request, Response } from 'express'
 import type { Pool } from 'pg'
-import { type PageFollower, streamChanges } from '#http/event-stream.ts'
-import type { LiveUpdates } from '#http/live-updates.ts'
+import { type LiveUpdates, type PageFollower, streamChanges } from '#http/live-updates.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { createFairShareLimiter } from '#lib/fair-sharing.ts'
 import { type BuyersOrder, revisionsOfOrders } from '#queries/order-queries.ts'

@@ -8,16 +8,20 @@ import { createLiveNotifier } from '#http/live-updates.ts'
 import type { LedgerReads } from '#integrity/as-of.ts'
 import { attestorNames } from '#integrity/attestor-settings.ts'
 import type { NamedAttestor } from '#integrity/attestors.ts'
-import { sealDirectoryOf } from '#integrity/checkpoint-files.ts'
+import { sealDirectoryOf } from '#integrity/checkpoint.ts'
 import { ownCheckpointsOf } from '#integrity/checkpoint-schedule.ts'
 import type { Sealing } from '#integrity/checkpoints.ts'
 import { assertConsistent, createInstallationCheck, type InstallationCheck } from '#integrity/installation-check.ts'
-import { createProofServices } from '#integrity/proof-services.ts'
 import { createProver } from '#integrity/prover.ts'
+import { createProofServices } from '#integrity/sale-receipts.ts'
 import type { TablesCore } from '#integrity/table-checks.ts'
 import { createVerifier } from '#integrity/verify.ts'
-import { type CatchUpSubscription, startCatchUpSubscription } from '#ledger/follow/follower.ts'
-import { type Preparation, prepare } from '#ledger/follow/preparation.ts'
+import {
+  type CatchUpSubscription,
+  type Preparation,
+  prepare,
+  startCatchUpSubscription,
+} from '#ledger/follow/follower.ts'
 import { createAheadCount, ensureLedger } from '#ledger/ledgers.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'

@@ -5,8 +5,8 @@ import type { Readable } from 'node:stream'
 import ipaddr from 'ipaddr.js'
 import { Agent, buildConnector, Client, type Dispatcher, errors } from 'undici'
 import { type SigningSecrets, secretsAt } from '#domain/webhook-secret.ts'
+import { parseRetryAfter_ms } from '#lib/background-loops.ts'
 import { isStaleConnection, ProtocolSwitched, passingInterimAnswers } from '#lib/outbound-connections.ts'
-import { parseRetryAfter_ms } from '#lib/retry.ts'
 
 /** Headers of a delivery, besides its body. */
 interface SignedDelivery {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { V1_ROUTES } from '#api/api-v1.ts'
-import { createPageCache, type PageCache } from '#http/page-cache.ts'
+import { createPageCache, type PageCache } from '#http/traffic.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { writeRequest } from '#ledger/write/writer.ts'
 import { idsIn } from '../support/answers.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect } from 'chai'
-import { createPageCache } from '#http/page-cache.ts'
+import { createPageCache } from '#http/traffic.ts'
 import type { TestCompany } from '../support/api.ts'
 import { useApi } from '../support/use-api.ts'
 

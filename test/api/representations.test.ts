@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { codingOf } from '#http/answers.ts'
-import { createPageCache } from '#http/page-cache.ts'
+import { createPageCache } from '#http/traffic.ts'
 import { expectProblem, expectRate } from '../support/answers.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'

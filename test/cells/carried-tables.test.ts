@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { before, describe, it } from 'mocha'
 import pg from 'pg'
-import { type CarriedTable, CREDENTIALS, carriedTables, LEFT_TABLES, LOGIN_TABLES } from '#cells/carried-tables.ts'
+import { type CarriedTable, CREDENTIALS, carriedTables, LEFT_TABLES, LOGIN_TABLES } from '#cells/company-file.ts'
 import { useDatabase } from '../support/database.ts'
 
 /** Tables of `ops` without a company's rows, or whose rows are derived from the ledger: none of them travels. */

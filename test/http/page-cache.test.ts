@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { representationOf } from '#http/answers.ts'
-import { createPageCache, type PageCache, type PageMoment } from '#http/page-cache.ts'
+import { createPageCache, type PageCache, type PageMoment } from '#http/traffic.ts'
 
 const MOMENT: PageMoment = { revision: 7, tables: 16_700, today: '2026-03-10' }
 const KIB = 1_024

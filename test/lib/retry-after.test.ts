@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { parseRetryAfter_ms } from '#lib/retry.ts'
+import { parseRetryAfter_ms } from '#lib/background-loops.ts'
 
 const NOW = Date.parse('1994-11-06T08:48:37Z')
 

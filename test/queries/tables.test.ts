@@ -1,9 +1,8 @@
 import { expect } from 'chai'
 import { readModel } from '#projections/index.ts'
-import { OWN_ROLLUPS, OWN_ROWS } from '#queries/own-sales.ts'
 import { fullReader, presentSource, Reader, type Sight, WHOLE } from '#queries/reader.ts'
 import { getRequest } from '#queries/request-queries.ts'
-import { RULES, type Rule, ruleOf } from '#queries/tables.ts'
+import { OWN_ROLLUPS, OWN_ROWS, RULES, type Rule, ruleOf } from '#queries/tables.ts'
 import { useCompany } from '../support/use-api.ts'
 
 const SIGHTS: readonly Partial<Sight>[] = [

@@ -8,8 +8,15 @@ import type { Route } from '../api-route.ts'
 import { BatchError, listCodes } from './contract-errors.ts'
 import { API_LISTS, nameLists, operationOf, tagOf, templateOf, type ValueLists } from './contract-operation.ts'
 import { webhooksOf } from './contract-webhooks.ts'
-import { ContractRecordId, NullableText, Timestamp } from './formats.ts'
-import { allowEmptyTexts, assertNamed, fitSchemas, nameBodies } from './generators.ts'
+import {
+  allowEmptyTexts,
+  assertNamed,
+  ContractRecordId,
+  fitSchemas,
+  NullableText,
+  nameBodies,
+  Timestamp,
+} from './generators.ts'
 import { GLOSSARY } from './glossary.ts'
 
 /** `{"data": <record>}` */

@@ -5,7 +5,7 @@ import { SCOPES } from '#domain/rights.ts'
 import { httpMessageOf, httpStatusOf, PROBLEM_CODES, type ProblemCode } from '#http/problems.ts'
 import { groupBy } from '#lib/collections.ts'
 import type { Route } from '../api-route.ts'
-import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from './formats.ts'
+import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from './generators.ts'
 
 const Shortage = z
   .strictObject({ catalog_item_id: ContractRecordId, requested: ThreeDecimals, available: ThreeDecimals })

@@ -54,7 +54,7 @@ import {
 } from '#queries/account-queries.ts'
 import { commandRoute, type Route } from '../api-route.ts'
 import { singleOf } from '../contract/contract-document.ts'
-import { Amount, ContractMetadata, ContractRecordId, Day, NullableText, Timestamp } from '../contract/formats.ts'
+import { Amount, ContractMetadata, ContractRecordId, Day, NullableText, Timestamp } from '../contract/generators.ts'
 import { overviewRoutes } from './finance-routes.ts'
 import { recordRoutes } from './record-routes.ts'
 

@@ -11,7 +11,7 @@ import { ErrorCode, getRequest, listRequests, REQUEST_METHODS, RequestPath } fro
 import { commandRoute, MAX_BODY_BYTES, type Route, readRoute, single } from '../api-route.ts'
 import { MAX_BATCH_ITEMS } from '../batch.ts'
 import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
-import { ContractRecordId, NullableText, Timestamp } from '../contract/formats.ts'
+import { ContractRecordId, NullableText, Timestamp } from '../contract/generators.ts'
 import { answerPage, answerRecord, MAX_LIMIT, pageQuery } from './record-routes.ts'
 
 const meExample = {

@@ -45,7 +45,7 @@ import {
   NullableText,
   ThreeDecimals,
   Timestamp,
-} from '../contract/formats.ts'
+} from '../contract/generators.ts'
 import { answerPage, listQuery, recordRoutes } from './record-routes.ts'
 
 /** Request example. */

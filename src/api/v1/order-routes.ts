@@ -14,7 +14,7 @@ import { NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain/order-states.ts'
 import { ONLINE_METHODS } from '#domain/payment-rules.ts'
 import { boundedText, ExternalId, limitedText } from '#domain/text.ts'
 import { pathId, withId } from '#http/paths.ts'
-import { cancelWithProvider } from '#payments/cancel-payment.ts'
+import { cancelWithProvider } from '#payments/apply-payment.ts'
 import { PayInput, type PaymentOptionsObject, paymentOptions, payOrder } from '#payments/pay-order.ts'
 import { refundOrder } from '#payments/refund-order.ts'
 import {
@@ -26,7 +26,7 @@ import {
 } from '#queries/order-queries.ts'
 import { actionRoute, commandRoute, type Route, readRoute, repeatableActionRoute, single } from '../api-route.ts'
 import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
-import { Amount, ContractRecordId, Timestamp } from '../contract/formats.ts'
+import { Amount, ContractRecordId, Timestamp } from '../contract/generators.ts'
 import { customerExample, OrderShape } from './order-shape.ts'
 import { answerPage, getByExternalRoute, getRoute, listRoute, pageQuery } from './record-routes.ts'
 

@@ -11,7 +11,7 @@ import {
   NullableText,
   ThreeDecimals,
   Timestamp,
-} from '../contract/formats.ts'
+} from '../contract/generators.ts'
 import { lineExamples, lineShape } from './sale-routes.ts'
 
 /** Customer of an order without a customer record. */

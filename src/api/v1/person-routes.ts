@@ -38,7 +38,7 @@ import {
 } from '#queries/person-queries.ts'
 import { commandRoute, type Route } from '../api-route.ts'
 import { singleOf } from '../contract/contract-document.ts'
-import { ContractMetadata, ContractRecordId, NullableText, Timestamp } from '../contract/formats.ts'
+import { ContractMetadata, ContractRecordId, NullableText, Timestamp } from '../contract/generators.ts'
 import { recordRoutes } from './record-routes.ts'
 
 /** Request example of a person. */

@@ -14,7 +14,7 @@ import { getCustomerCredit, getReturn, listReturns, MAX_CREDIT_MOVEMENTS } from 
 import { getSale } from '#queries/sale-queries.ts'
 import { commandRoute, type Route, readRoute, single } from '../api-route.ts'
 import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
-import { Amount, Balance, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
+import { Amount, Balance, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/generators.ts'
 import { answerPage, getRoute, listQuery, listRoute } from './record-routes.ts'
 import { FiscalDocumentReport, fiscalDocumentExample, RecordedDocument } from './sale-routes.ts'
 

@@ -24,7 +24,7 @@ import {
 } from '#queries/stock-queries.ts'
 import { batchRoute, commandRoute, type Route, readRoute } from '../api-route.ts'
 import { batchResultOf, pageSchemaOf, singleOf, warnedOf } from '../contract/contract-document.ts'
-import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
+import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/generators.ts'
 import { answerPage, getRoute, listQuery, listRoute, pageQuery } from './record-routes.ts'
 
 const Inventory = z

@@ -8,13 +8,12 @@ import {
 import { inZone } from '#domain/instant.ts'
 import { PAYMENT_KINDS } from '#events/company-events.ts'
 import { withId } from '#http/paths.ts'
-import type { PaymentTypeObject } from '#projections/payment-types.ts'
-import type { StoreObject } from '#projections/stores.ts'
+import type { PaymentTypeObject, StoreObject } from '#projections/stores.ts'
 import { getPaymentType, listPaymentTypes } from '#queries/company-queries.ts'
 import { listStores } from '#queries/store-queries.ts'
 import { commandRoute, type Route, readRoute } from '../api-route.ts'
 import { warnedOf } from '../contract/contract-document.ts'
-import { Amount, ContractRecordId, Timestamp } from '../contract/formats.ts'
+import { Amount, ContractRecordId, Timestamp } from '../contract/generators.ts'
 import { getRoute } from './record-routes.ts'
 
 const paymentTypeExample = {

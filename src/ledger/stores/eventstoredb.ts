@@ -24,12 +24,14 @@ import {
   rangesOf,
   WrongExpectedRevision,
 } from '../port.ts'
-import { type AppendStream, createAppendStream, SharedCallRefused } from './append-stream.ts'
 import {
+  type AppendStream,
+  createAppendStream,
   createEventStoreClient,
   createOpenStreams,
   type OpenStreams,
   type SerializedEvent,
+  SharedCallRefused,
 } from './eventstoredb-client.ts'
 
 /** Circuit breaker: fails fast while the server does not respond. */

@@ -35,7 +35,7 @@ import {
   WEBHOOKS_PATH,
   webhookOf,
   webhookPath,
-} from './webhook-list.tsx'
+} from './integration-page.tsx'
 
 interface HealthProps {
   readonly health: HealthObject

@@ -1,7 +1,11 @@
-import { formatCount, formatDateTime, formatMebibytes } from '#domain/person-values.ts'
+import { formatCount, formatDateTime, formatMebibytes, formatPercentage } from '#domain/person-values.ts'
+import type { WebhookEvent } from '#events/catalogue.ts'
+import type { WebhookObject, webhookState } from '#projections/webhooks.ts'
 import { getCalls, listApiKeys } from '#queries/api-key-queries.ts'
 import {
+  getWebhook,
   type HealthObject,
+  type HealthOfSpan,
   type ListedNotification,
   listHealth,
   listWebhookNotifications,
@@ -9,10 +13,127 @@ import {
 } from '#queries/webhook-queries.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
-import { ButtonLink, Card, Facts } from '../ui/page-parts.tsx'
-import { recordsOnPage } from '../ui/panel-list.tsx'
+import { ButtonLink, Card, Facts, StateBadge, type StateMark } from '../ui/page-parts.tsx'
+import { ListTable, recordsOnPage } from '../ui/panel-list.tsx'
+import { loadRecord } from '../ui/record-pages.tsx'
 import { KeyTable, MOST_KEYS, REQUESTS_PATH } from './api-key-pages.tsx'
-import { isFailing, type ShownWebhook, WebhookTable, webhookPath } from './webhook-list.tsx'
+
+export const WEBHOOKS_PATH = '/integracoes/webhooks'
+
+/** A webhook endpoint as its pages show it. */
+export type ShownWebhook = WebhookObject & ReturnType<typeof webhookState>
+
+/** Whether it gets deliveries. */
+export const isEndpointOpen = ({ status }: Pick<ShownWebhook, 'status'>): boolean =>
+  status !== 'disabled' && status !== 'paused'
+
+/** Path of a webhook's page. */
+export const webhookPath = ({ id }: Pick<ShownWebhook, 'id'>): string => `${WEBHOOKS_PATH}/${id}`
+
+/** The endpoint of a path; null if it does not exist. */
+export const webhookOf = (visit: PageContext): Promise<ShownWebhook | null> =>
+  loadRecord(visit, ({ readModel }, id) => getWebhook(readModel.reader, id))
+
+const STATES: Readonly<Record<ShownWebhook['status'], StateMark>> = {
+  active: ['good', 'Ativo'],
+  no_response: ['bad', 'Sem resposta'],
+  paused: ['bad', 'Pausado'],
+  disabled: ['plain', 'Desligado'],
+}
+
+export const PAUSED_BECAUSE: Readonly<Record<NonNullable<ShownWebhook['pause_reason']>, string>> = {
+  plan_required: 'A conta não tem o adicional de API.',
+  key_revoked: 'A chave do webhook foi revogada: transfira-o para outra chave ou para a empresa.',
+  key_expired: 'A chave do webhook venceu: transfira-o para outra chave ou para a empresa.',
+}
+
+export const WEBHOOK_EVENT_NAMES: Readonly<Record<WebhookEvent | 'webhook.test', string>> = {
+  'customer.created': 'Cliente criado',
+  'customer.updated': 'Cliente alterado',
+  'customer.deleted': 'Cliente excluído',
+  'customer.forgotten': 'Cliente anonimizado',
+  'supplier.created': 'Fornecedor criado',
+  'supplier.updated': 'Fornecedor alterado',
+  'supplier.deleted': 'Fornecedor excluído',
+  'supplier.forgotten': 'Fornecedor anonimizado',
+  'category.created': 'Categoria criada',
+  'category.updated': 'Categoria alterada',
+  'category.deleted': 'Categoria excluída',
+  'catalog_item.created': 'Item do catálogo criado',
+  'catalog_item.updated': 'Item do catálogo alterado',
+  'catalog_item.stock_changed': 'Estoque de um item movimentado',
+  'catalog_item.deleted': 'Item do catálogo desativado',
+  'receivable.created': 'Conta a receber criada',
+  'receivable.updated': 'Conta a receber alterada',
+  'receivable.deleted': 'Conta a receber excluída',
+  'receivable.payment_received': 'Conta a receber: recebimento',
+  'receivable.payment_reversed': 'Conta a receber: recebimento estornado',
+  'receivable.settled': 'Conta a receber quitada',
+  'payable.created': 'Conta a pagar criada',
+  'payable.updated': 'Conta a pagar alterada',
+  'payable.deleted': 'Conta a pagar excluída',
+  'payable.payment_received': 'Conta a pagar: pagamento',
+  'payable.payment_reversed': 'Conta a pagar: pagamento estornado',
+  'payable.settled': 'Conta a pagar quitada',
+  'sale.completed': 'Venda concluída',
+  'sale.cancelled': 'Venda cancelada',
+  'sale.returned': 'Mercadoria devolvida',
+  'sale.return_reversed': 'Devolução desfeita',
+  'order.created': 'Pedido registrado',
+  'order.paid': 'Pedido pago',
+  'order.delivered': 'Pedido entregue',
+  'order.delivery_undone': 'Entrega do pedido desfeita',
+  'order.refunded': 'Pedido devolvido',
+  'order.cancelled': 'Pedido cancelado',
+  'order.expired': 'Pedido expirado',
+  'cash_session.closed': 'Caixa fechado',
+  'webhook.test': 'Teste',
+}
+
+interface WebhookTableProps {
+  readonly webhooks: readonly ShownWebhook[]
+  readonly health: ReadonlyMap<number, HealthObject>
+  readonly timezone: string
+}
+
+const WebhookTable = ({ webhooks, health, timezone }: WebhookTableProps) => (
+  <ListTable
+    isList
+    caption="Webhooks"
+    rows={webhooks}
+    empty="Nenhum webhook ainda."
+    columns={[
+      { head: 'Endereço', cell: ({ id, url }) => <a href={link(webhookPath({ id }))}>{url}</a> },
+      {
+        head: 'Situação',
+        cell: ({ id, status, failing_since }) => (
+          <WebhookBadge status={status} isFailing={isFailing(health.get(id)) || failing_since !== null} />
+        ),
+      },
+      { head: 'Sucesso em 24 h', cell: ({ id }) => successOf(health.get(id)?.last_24_hours), isNumber: true },
+      {
+        head: 'Último sucesso',
+        cell: ({ last_success_at }) => (last_success_at ? formatDateTime(last_success_at, timezone) : 'Nunca'),
+      },
+      { head: 'Descrição', cell: ({ description }) => description, isExtra: true },
+    ]}
+  />
+)
+
+interface BadgeProps extends Pick<ShownWebhook, 'status'> {
+  /** Whether no delivery has been accepted since the first failure, also before the company is notified. */
+  readonly isFailing: boolean
+}
+
+export const WebhookBadge = ({ status, isFailing }: BadgeProps) => (
+  <StateBadge state={isFailing && status === 'active' ? ['bad', 'Com falhas'] : STATES[status]} />
+)
+
+export const isFailing = (health: HealthObject | undefined): boolean => health?.outage_since != null
+
+/** Success rate in percent. */
+export const successOf = (span: HealthOfSpan | undefined): string =>
+  span?.success_rate ? formatPercentage(span.success_rate) : '—'
 
 function newsOf({ kind, data: { reason } }: ListedNotification): string {
   if (kind === 'webhook_failing') return 'começou a falhar'

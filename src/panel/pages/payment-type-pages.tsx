@@ -2,7 +2,7 @@ import { CreatePaymentTypeInput, createPaymentType, updatePaymentType } from '#c
 import { formatPercentage } from '#domain/person-values.ts'
 import type { PaymentKind } from '#events/company-events.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
-import type { PaymentTypeObject } from '#projections/payment-types.ts'
+import type { PaymentTypeObject } from '#projections/stores.ts'
 import { getPaymentType, listPaymentTypes } from '#queries/company-queries.ts'
 import { choiceInput, integerInput, lineInput, namedOptions, percentInput, yesOrNoInput } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'

@@ -41,6 +41,7 @@ import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PageReadModel, PanelPage, PanelRoute } from '../panel-route.ts'
 import { ActorName, actorOptions } from '../record-history.tsx'
+import { ReconciliationLine } from '../ui/head.tsx'
 import { Chips, Figure, FigureUnits, StateBadge, type StateMark } from '../ui/page-parts.tsx'
 import {
   type Column,
@@ -51,7 +52,6 @@ import {
   type QuickFilter,
   readListPage,
 } from '../ui/panel-list.tsx'
-import { ReconciliationLine } from '../ui/reconciliation.tsx'
 import { CHANNELS } from '../words/event-words.ts'
 import { findItemsByText, itemLabel, itemProblem } from './item-pages.tsx'
 import { paymentTypesOf } from './payment-type-pages.tsx'

@@ -12,9 +12,9 @@ import {
 } from '#queries/sales-sums.ts'
 import { link } from '../page-context.ts'
 import { Bars, type ChartBar, ChartFigure } from '../ui/chart.tsx'
+import { ReconciliationTable } from '../ui/head.tsx'
 import { Card, Figure, FigureChange, FigureUnits, Stat, type StatChange, Stats } from '../ui/page-parts.tsx'
 import { ListTable } from '../ui/panel-list.tsx'
-import { ReconciliationTable } from '../ui/reconciliation.tsx'
 import { CHANNELS } from '../words/event-words.ts'
 import type { StartPeriod } from './start-period.ts'
 

@@ -5,9 +5,9 @@ import { MAX_TILLS_OF_DAY, type TillDay, tillsOfDay } from '#queries/till-querie
 import { link } from '../page-context.ts'
 import type { PageContext } from '../panel-route.ts'
 import { namesOfActors } from '../record-history.tsx'
+import { wayName } from '../ui/head.tsx'
 import { Card, Figure, PanelBadge } from '../ui/page-parts.tsx'
 import { ListTable } from '../ui/panel-list.tsx'
-import { wayName } from '../ui/reconciliation.tsx'
 
 /** Displayed tills; shops have fewer. */
 const SHOWN = 50

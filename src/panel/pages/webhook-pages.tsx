@@ -44,7 +44,7 @@ import {
   WebhookBadge,
   webhookOf,
   webhookPath,
-} from './webhook-list.tsx'
+} from './integration-page.tsx'
 
 const HOME = '/integracoes'
 const at = { section: 'integrations', access: 'see_company' } as const

@@ -7,7 +7,7 @@ import {
 } from '#commands/cash-commands.ts'
 import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
 import { recordOfflineSale } from '#commands/record-offline-sale.ts'
-import { recordRefusedMovement, resolveRefusedMovement } from '#commands/refused-movement-commands.ts'
+import { recordRefusedMovement, resolveRefusedMovement } from '#commands/refused-upload-commands.ts'
 import { describeIssues, refuse } from '#domain/refusals.ts'
 import type { Permission } from '#domain/rights.ts'
 import type { DataOf } from '#events/catalogue.ts'

@@ -4,12 +4,11 @@ import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
 import { deleteReceivable, payReceivable, payReceivables, updateReceivable } from '#commands/receivables-payables.ts'
 import { OfflineReturnInput, recordOfflineReturn } from '#commands/record-offline-return.ts'
 import { recordOfflineSale } from '#commands/record-offline-sale.ts'
-import { recordRefusedReturn } from '#commands/refused-return-commands.ts'
+import { recordRefusedReturn } from '#commands/refused-upload-commands.ts'
 import { ReturnBody, returnGoods } from '#commands/return-goods.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
-import { limitUsesOf } from '#projections/limit-uses.ts'
 import { offlineReturnById } from '#projections/returns.ts'
-import { liveUser, userById } from '#projections/users.ts'
+import { limitUsesOf, liveUser, userById } from '#projections/users.ts'
 import {
   companyRegistered,
   itemCreated,

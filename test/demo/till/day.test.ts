@@ -1,9 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
-import { createDrawer, createReturnDesk, type OfflineReturn, type ReturnDesk } from '#demo/till/demo-drawer.ts'
+import {
+  createDrawer,
+  createReturnDesk,
+  createSession,
+  type OfflineReturn,
+  type ReturnDesk,
+} from '#demo/till/demo-drawer.ts'
 import { createLine, type OfflineSale, openQueue, type Queue } from '#demo/till/demo-sales.ts'
 import { createTill, playDay, type Report, type Till } from '#demo/till/demo-till.ts'
-import { createSession } from '#demo/till/till-session.ts'
 import { fromThousandths } from '#domain/quantity.ts'
 import type { TestCompany } from '../../support/api.ts'
 import { offlineSaleOf } from '../../support/offline-sales.ts'

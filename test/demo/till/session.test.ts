@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
+import { createSession, Refusal } from '#demo/till/demo-drawer.ts'
 import { createLine, LineBroken } from '#demo/till/demo-sales.ts'
-import { createSession, Refusal } from '#demo/till/till-session.ts'
 
 /** Scripted responses: status, body, headers; null cuts the connection. */
 type Scripted = { status: number; body?: object; headers?: Record<string, string> } | null

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { parseProof } from '#integrity/checkpoint.ts'
-import { CheckpointAltered } from '#integrity/checkpoint-files.ts'
+import { CheckpointAltered, parseProof } from '#integrity/checkpoint.ts'
 import {
   adoptKey,
   openKeyRing,

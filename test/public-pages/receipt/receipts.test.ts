@@ -1,6 +1,6 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { expect } from 'chai'
-import { checkpointFileOf, SealsUnwritable, sealingError } from '#integrity/checkpoint-files.ts'
+import { checkpointFileOf, SealsUnwritable, sealingError } from '#integrity/checkpoint.ts'
 import { installationIdOf } from '#integrity/installation.ts'
 import { covering, digitsOf, type Receipt, receiptOf } from '#integrity/sale-receipts.ts'
 import { LedgerNotIntact } from '#integrity/verify.ts'
