@@ -90,7 +90,7 @@ interface AcceptInput extends RecordId, LinkInput {
 
 /**
  * Accepts an invitation, once, by its latest link, before it expires (PANEL-52), while its maker may invite the person
- * (ROLE-722).
+ * (ROLE-721).
  */
 export const acceptInvitation = command<AcceptInput>({
   needs: ({ id }) => [userById(id), invitationOf(id)],

@@ -38,7 +38,7 @@ export interface Invitations {
   find(token: string): Promise<OpenInvitation | null>
   /**
    * Adds the holder of the link to the company, with their password from any company, or with a new one if they have
-   * none. `over`: the link was used, replaced, withdrawn, or has expired, or its maker or person has changed (ROLE-722).
+   * none. `over`: the link was used, replaced, withdrawn, or has expired, or its maker or person has changed (ROLE-721).
    */
   accept(
     token: string,

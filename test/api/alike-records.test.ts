@@ -7,7 +7,7 @@ describe('records that seem to repeat others', () => {
   const UPC = { name: 'Importado', price: '1.00', barcode: '036000291452' }
   const EAN = { name: 'Café', price: '1.00', barcode: '0036000291452' }
 
-  it('are warned of by POST, PUT, PATCH and batch: a barcode with other zeros [ITEM-821]', async () => {
+  it('are warned of by POST, PUT, PATCH and batch: a barcode with other zeros [ITEM-12]', async () => {
     const { id } = (await company.post('/catalog/items', UPC)).body.data
     const warned = async (answer: { body: { data: { id: number }; meta: { warnings: object[] } } }) => {
       const { data, meta } = answer.body

@@ -14,7 +14,7 @@ const requests: Json[] = collection.item.flatMap(({ item }: Json) => item)
 const templateOf = ({ request }: Json): string => `/${request.url.path.join('/').replace(/:(\w+)/g, '{$1}')}`
 
 describe('Postman collection', () => {
-  it('has what the schema of version 2.1 requires [HTTP-51]', () => {
+  it('has what the schema of version 2.1 requires [HTTP-50]', () => {
     expect(collection.info.name).to.be.a('string')
     expect(collection.info.schema).to.equal('https://schema.getpostman.com/json/collection/v2.1.0/collection.json')
     expect(collection.variable.map(({ key }: Json) => key)).to.deep.equal(['base_url', 'token', 'till_token'])
@@ -48,7 +48,7 @@ describe('Postman collection', () => {
     }
   })
 
-  it('has every operation of both contracts once, with a body that the contract accepts [HTTP-51]', () => {
+  it('has every operation of both contracts once, with a body that the contract accepts [HTTP-50]', () => {
     const named = requests.map((each) => `${each.request.method} ${templateOf(each)}`)
     const ofV1 = operations.map(({ method, path }) => `${method} /api/v1${path}`)
     const ofTills = tillOperations.map(({ method, path }) => `${method} ${path}`)
@@ -67,7 +67,7 @@ describe('Postman collection', () => {
   describe('served', () => {
     const api = useApi()
 
-    it('is at /docs/postman.json, and its requests reach their operations [HTTP-51]', async () => {
+    it('is at /docs/postman.json, and its requests reach their operations [HTTP-50]', async () => {
       const served = await send(`${api.url}/docs/postman.json`, 'GET')
       expect(served.headers.get('content-type')).to.equal('application/json; charset=utf-8')
       expect(served.body).to.deep.equal(collection)

@@ -49,7 +49,7 @@ describe('plain HTTP', () => {
     }
   })
 
-  it('is distinguished from HTTPS by a trusted proxy, in capitals too [KEY-20]', async () => {
+  it('is distinguished from HTTPS by a trusted proxy, in capitals too [KEY-7]', async () => {
     for (const proto of ['https', 'HTTPS', 'Https', 'HTTPS, http'])
       expect((await ask(behindProxy, { 'x-forwarded-proto': proto })).status, proto).to.equal(200)
     for (const proto of ['HTTP', 'http, HTTPS', 'httpss'])

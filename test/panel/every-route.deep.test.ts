@@ -160,7 +160,7 @@ describe('panel: every route', function () {
     })
 
   for (const route of PAGES)
-    it(`answers roles as the table says: GET ${route.path} [PANEL-100] [PANEL-372] [ROLE-100] [ROLE-101]`, async () => {
+    it(`answers roles as the table says: GET ${route.path} [PANEL-621] [PANEL-372] [ROLE-100] [ROLE-101]`, async () => {
       const { path } = route
       const address = await addressOf(panel, path)
       const { status: shown, html } = await owner.get(address)

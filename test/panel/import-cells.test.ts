@@ -51,7 +51,7 @@ describe('panel: cells of files of other programs', () => {
       expect((await customers())[0]).to.include({ phone })
     })
 
-  it('that stand for nothing are empty [IMPORT-824]', async () => {
+  it('that stand for nothing are empty [VAL-910]', async () => {
     const none = ['SEM GTIN', 'sem gtin', '-', '--', 'N/A', 'null', '0', '0000000000000', '\u2014', ' - ', 'SEM EAN']
     const file = `Nome;Preço;EAN;GTIN;NCM;Categoria\n${none.map((cell, n) => `Item ${n};1,00;${cell};${cell};${cell === '0' ? '00000000' : '-'};${n % 2 === 0 ? '-' : '0'}`).join('\n')}`
     expect((await importOf(ITEMS, file)).done).to.match(/Criados 11 .*Com erro 0/)

@@ -27,7 +27,7 @@ describe('panel: what an import tells of a file', () => {
     expect(done).to.match(/Criados 3/)
   })
 
-  it('warns of prices of zero and below the cost, and imports them [IMPORT-104]', async () => {
+  it('warns of prices of zero and below the cost, and imports them [ITEM-101]', async () => {
     const { check, done } = await importOf(
       'SKU;Nome;Preço;Custo\nP1;Brinde;0,00;\nP2;Bala;1,00;1,50\nP3;Bolo;2,00;1,50',
     )

@@ -56,7 +56,7 @@ describe('panel: rights that are lost', () => {
       expect((await clerk.logIn()).status).to.equal(303)
     })
 
-    it(`end an invitation when ${what} [ROLE-722]`, async () => {
+    it(`end an invitation when ${what} [ROLE-721]`, async () => {
       const email = `convidada${++people}@loja.example`
       await join(email)
       const codigo = codeIn(await manager.submit(`${USERS}/novo`, { name: 'Eva', role: 'clerk', email }))

@@ -165,7 +165,7 @@ describe('panel: tills', () => {
       expect(await closing()).not.to.include('card 1')
     })
 
-    it('takes cash that a cancellation gave back out of the drawer, also of a sale by card [PANEL-563]', async () => {
+    it('takes cash that a cancellation gave back out of the drawer, also of a sale by card [CASH-9]', async () => {
       const card = await company.paymentType('card')
       const payments = [{ payment_type_id: card, amount: 10, status: 'completed' }]
       const sales = [counter.sale('a', { created_at: at(0) }), counter.sale('b', { created_at: at(0), payments })]

@@ -122,7 +122,7 @@ describe('reconciliation of sales', () => {
       })
     })
 
-    it('subtracts returned goods by way, item, seller and drawer on the day of the return [RETURN-10]', async () => {
+    it('subtracts returned goods by way, item, seller and drawer on the day of the return [FIG-803]', async () => {
       const company = await api.company()
       const [cash, card] = [await company.paymentType('cash'), await company.paymentType('card')]
       const item = await company.post('/catalog/items', { name: 'Camisa', price: '10.00', stock: '9' })

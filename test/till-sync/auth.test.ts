@@ -50,7 +50,7 @@ describe('tokens of tills', () => {
       for (const till of tills) expect((await till.get('/auth/user')).status).to.equal(200)
     })
 
-    it('refuses a wrong password and an unknown address with the same response [TOKEN-2]', async () => {
+    it('refuses a wrong password and an unknown address with the same response [PANEL-2]', async () => {
       const wrong = await logIn(api.url, { ...user, password: 'outra senha' })
       const unknown = await logIn(api.url, { ...user, email: 'ninguem@loja.example' })
       expectFailure(wrong, 401, /^E-mail ou senha incorretos\.$/)

@@ -146,7 +146,7 @@ describe('errors of the till sync', () => {
     expect((await tillWith(few.url, till.user, till.token).get('/sync/status')).status).to.equal(200)
   })
 
-  it('odd values get a response on every route, never 500 [SYNC-7]', async () => {
+  it('odd values get a response on every route, never 500 [HTTP-12]', async () => {
     const odd = [
       null,
       true,
@@ -190,7 +190,7 @@ describe('errors of the till sync', () => {
     }
   })
 
-  it('a bug is 500 without details; an unreachable database is 503 with Retry-After [SYNC-7]', async () => {
+  it('a bug is 500 without details; an unreachable database is 503 with Retry-After [HTTP-13]', async () => {
     const body = { email: till.user.email, password: till.user.password }
     for (const [path, method, sent] of [
       ['/sync/status', 'GET', undefined],

@@ -79,14 +79,14 @@ describe('the guide for integrators', () => {
       expect(steps).to.have.length(6)
     })
 
-    it('identifies the company of a key, and installs the client [KIT-4]', async () => {
+    it('identifies the company of a key, and installs the client [OPS-17]', async () => {
       const { stdout } = await workplace.bash(whoAmI)
       expect(stdout).to.match(/"company": "Loja \d+"[\s\S]*"catalog:read"/)
       await workplace.bash(install)
       await workplace.write(programs)
     })
 
-    it('makes a sale, and receives its webhook on this machine [KIT-4]', async () => {
+    it('makes a sale, and receives its webhook on this machine [OPS-17]', async () => {
       const received = terminal(receive)
       await until(() => received().includes('ready'), { what: 'the receiver' })
       const listener = terminal(listen)

@@ -93,7 +93,7 @@ function plainCell(fields: Fields, field: string, cell: string): string {
 /** Fields besides numbers that may be zeros: codes of taxes, and house numbers. */
 const WITH_ZEROS: ReadonlySet<string> = new Set([...ITEM_TAX_FIELDS, 'ie_indicator', 'address.number'])
 
-/** Whether a cell stands for no value (IMPORT-824). */
+/** Whether a cell stands for no value (VAL-910). */
 const isNothing = (fields: Fields, field: string, cell: string): boolean =>
   WITH_ZEROS.has(field) || isNumberField(fields, field) ? isPlaceholder(cell) : isPlaceholderCode(cell)
 

@@ -143,7 +143,7 @@ describe('accept invitation', () => {
     const promoted = event('UserUpdated', { id: 3, changes: { role: 'owner' } })
     const accepted = { ...ACCEPTED, generation: 1 }
 
-    it('holds while the maker may invite the person [ROLE-722]', async () => {
+    it('holds while the maker may invite the person [ROLE-721]', async () => {
       for (const scenario of [
         await madeBy('owner', {}),
         await madeBy('manager', {}, adjusted(...MANAGER)),
@@ -168,7 +168,7 @@ describe('accept invitation', () => {
       ['its person joined another company', () => madeBy('owner', { companies: [7] }), {}, found(7, 8)],
       ['the password changed while it was accepted', () => madeBy('owner', {}), { generation: 0 }],
     ] as const)
-      it(`is over when ${what} [ROLE-722]`, async () => {
+      it(`is over when ${what} [ROLE-721]`, async () => {
         const decided = (await scenario()).when(
           acceptInvitation,
           { ...accepted, ...input },
