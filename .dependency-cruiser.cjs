@@ -60,7 +60,7 @@ module.exports = {
       severity: 'error',
       // Rollups are refreshed by statements, outside of transactions that record events.
       from: {
-        path: '^(commands|projections|src/events|src/domain)/',
+        path: '^(commands|projections|src/events|src/domain|src/records)/',
         pathNot: '^projections/sales-rollups.ts$',
       },
       // The transaction is a type that erasures are given; marks of tables are text.

@@ -36,7 +36,7 @@ import {
   NO_STOCK_OF_SERVICES,
   priceWarnings,
 } from './item-input.ts'
-import { changedRecordFields, duplicateOf, isEmpty, permitAll, type RecordId, withoutEmpty } from './record-commands.ts'
+import { changedRecordFields, duplicateOf, isEmpty, permitAll, type RecordId } from './record-commands.ts'
 import { countStock, moveStock, normalizeQuantity } from './stock-commands.ts'
 
 /** Body of POST /catalog/items and of PUT by-external (its external id comes from the path). */
@@ -377,6 +377,16 @@ const taxesOf = (input: ItemInput) =>
   >
 
 /** Events leave out tax fields that are empty. */
+/** The fields without those of `optional` that are null: events leave them out. */
+function withoutEmpty<A extends object, F extends keyof A>(
+  fields: A,
+  optional: readonly F[],
+): Omit<A, F> & Partial<Pick<A, F>> {
+  const given: A = { ...fields }
+  for (const field of optional) if (given[field] === null) delete given[field]
+  return given
+}
+
 const recordedOf = (fields: ReplacedFields) => withoutEmpty(fields, ITEM_TAX_FIELDS)
 const recordedOfNew = (fields: ReplacedFields) => withoutEmpty(recordedOf(fields), ITEM_SHOP_FIELDS)
 

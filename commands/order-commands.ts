@@ -9,7 +9,7 @@ import { accept, command, isRefusal } from '#ledger/command.ts'
 import { isUnseen, orderByExternalId, orderById } from '#projections/orders.ts'
 import type { PersonRow } from '#projections/people.ts'
 import { storeByAlias } from '#projections/stores.ts'
-import { Document } from './person-input.ts'
+import { Document } from '#records/persons.ts'
 import { duplicateOf } from './record-commands.ts'
 import { customerRefs, customerShape, findCustomer, LinesInput, lineRefs, priceLines } from './sale-lines.ts'
 

@@ -1,10 +1,8 @@
 import * as z from 'zod'
-import { StateRegistration } from '#domain/fiscal-values.ts'
 import { type MetadataInput, mergedMetadata } from '#domain/record-values.ts'
 import { forgotten, type Refusal, refuse } from '#domain/refusals.ts'
-import { Id, NewExternalId, nameText, orNone } from '#domain/text.ts'
+import { Id, NewExternalId } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
-import { IE_INDICATORS } from '#events/person-events.ts'
 import { accept, type Command, command, isRefusal, type NewEvent } from '#ledger/command.ts'
 import type { Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
@@ -21,24 +19,17 @@ import {
   supplierById,
   supplierByName,
 } from '#projections/people.ts'
-import {
-  checkDocument,
-  documentTypeMismatch,
-  namesLike,
-  type PersonPatch,
-  patchOf,
-  personChangesShape,
-  personOf,
-  personShape,
-} from './person-input.ts'
+import { changesShape, recordedValues, wholeShape } from '#records/field.ts'
+import { CUSTOMER_FIELDS, SUPPLIER_FIELDS } from '#records/persons.ts'
+import { checkDocument, derivedOf, documentTypeMismatch, namesLike, type PersonPatch, patchOf } from './person-input.ts'
 import {
   changedRecordFields,
   duplicateOf,
   isEmpty,
   namedRefs,
   type RecordId,
+  recordEvent,
   spelledAlike,
-  withoutEmpty,
 } from './record-commands.ts'
 
 /** Differences between customers and suppliers: lookups and events. `F`: the recorded fields. */
@@ -230,52 +221,33 @@ const customerKind: PersonCommandKind<CustomerFields> = {
   byId: customerById,
   byExternalId: customerByExternalId,
   byName: customerByName,
-  created: (id, fields) => event('CustomerCreated', { id, ...recordedOf(fields) }),
+  created: (id, fields) => recordEvent('CustomerCreated', { id, ...fields }),
   updated: (id, changes) => event('CustomerUpdated', { id, changes }),
   deleted: (id) => event('CustomerDeleted', { id }),
-  revived: (id, fields) => event('CustomerRevived', { id, ...recordedOf(fields) }),
+  revived: (id, fields) => recordEvent('CustomerRevived', { id, ...fields }),
 }
-
-/** Additional fields of customers: the buyer's ICMS registration in a fiscal document. */
-const customerShape = {
-  state_registration: orNone(StateRegistration),
-  ie_indicator: z.enum(IE_INDICATORS).nullish(),
-}
-
-type CustomerInput = Parameters<typeof personOf>[0] & z.infer<z.ZodObject<typeof customerShape>>
-
-/** Fields of a whole customer; absent ones are null. */
-const customerOf = (input: CustomerInput): CustomerFields => ({
-  ...personOf(input),
-  state_registration: input.state_registration ?? null,
-  ie_indicator: input.ie_indicator ?? null,
-})
-
-/** Events leave out these fields if they are empty. */
-const recordedOf = (fields: CustomerFields) => withoutEmpty(fields, ['metadata', 'state_registration', 'ie_indicator'])
 
 /** Body of POST /customers and of PUT by-external (its external id comes from the path). */
-export const CreateCustomerInput = z
-  .strictObject({ external_id: NewExternalId.nullish(), ...personShape, ...customerShape })
-  .superRefine(checkDocument)
+export const CreateCustomerInput = z.strictObject(wholeShape(CUSTOMER_FIELDS)).superRefine(checkDocument)
 export type CreateCustomerInput = z.infer<typeof CreateCustomerInput>
 
-export const createCustomer = createPerson<CustomerFields, CreateCustomerInput>(customerKind, customerOf)
+const customerOf = (input: CreateCustomerInput): CustomerFields => ({
+  ...recordedValues(CUSTOMER_FIELDS, input),
+  ...derivedOf(input),
+})
+
+export const createCustomer = createPerson(customerKind, customerOf)
 
 /** Body of PUT /customers/by-external/{external_id}, and each item of a batch. */
 export const ReplaceCustomerInput = z
-  .strictObject({ external_id: NewExternalId, ...personShape, ...customerShape })
+  .strictObject({ ...wholeShape(CUSTOMER_FIELDS), external_id: NewExternalId })
   .superRefine(checkDocument)
 export type ReplaceCustomerInput = z.infer<typeof ReplaceCustomerInput>
 
 export const replaceCustomer = replacePerson<CustomerFields, ReplaceCustomerInput>(customerKind, customerOf)
 
 /** Body of PATCH /customers/{id}. */
-export const CustomerChanges = z.strictObject({
-  external_id: NewExternalId.nullish(),
-  ...personChangesShape,
-  ...customerShape,
-})
+export const CustomerChanges = z.strictObject(changesShape(CUSTOMER_FIELDS))
 
 export const UpdateCustomerInput = z.strictObject({ id: Id, changes: CustomerChanges })
 export type UpdateCustomerInput = z.infer<typeof UpdateCustomerInput>
@@ -290,45 +262,33 @@ const supplierKind: PersonCommandKind<SupplierFields> = {
   byId: supplierById,
   byExternalId: supplierByExternalId,
   byName: supplierByName,
-  created: (id, fields) => event('SupplierCreated', { id, ...withoutEmpty(fields, ['metadata']) }),
+  created: (id, fields) => recordEvent('SupplierCreated', { id, ...fields }),
   updated: (id, changes) => event('SupplierUpdated', { id, changes }),
   deleted: (id) => event('SupplierDeleted', { id }),
-  revived: (id, fields) => event('SupplierRevived', { id, ...withoutEmpty(fields, ['metadata']) }),
+  revived: (id, fields) => recordEvent('SupplierRevived', { id, ...fields }),
 }
 
-/** Additional field of suppliers: the trade name, which need not be unique. */
-const supplierShape = { trade_name: nameText(120).nullish() }
-
-type SupplierInput = Parameters<typeof personOf>[0] & { readonly trade_name?: string | null }
-
-/** Recorded fields of a whole supplier; absent ones are null. */
-const supplierOf = (input: SupplierInput): SupplierFields => ({
-  ...personOf(input),
-  trade_name: input.trade_name ?? null,
-})
-
 /** Body of POST /suppliers and of PUT by-external (its external id comes from the path). */
-export const CreateSupplierInput = z
-  .strictObject({ external_id: NewExternalId.nullish(), ...personShape, ...supplierShape })
-  .superRefine(checkDocument)
+export const CreateSupplierInput = z.strictObject(wholeShape(SUPPLIER_FIELDS)).superRefine(checkDocument)
 export type CreateSupplierInput = z.infer<typeof CreateSupplierInput>
 
-export const createSupplier = createPerson<SupplierFields, CreateSupplierInput>(supplierKind, supplierOf)
+const supplierOf = (input: CreateSupplierInput): SupplierFields => ({
+  ...recordedValues(SUPPLIER_FIELDS, input),
+  ...derivedOf(input),
+})
+
+export const createSupplier = createPerson(supplierKind, supplierOf)
 
 /** Body of PUT /suppliers/by-external/{external_id}, and each item of a batch. */
 export const ReplaceSupplierInput = z
-  .strictObject({ external_id: NewExternalId, ...personShape, ...supplierShape })
+  .strictObject({ ...wholeShape(SUPPLIER_FIELDS), external_id: NewExternalId })
   .superRefine(checkDocument)
 export type ReplaceSupplierInput = z.infer<typeof ReplaceSupplierInput>
 
 export const replaceSupplier = replacePerson<SupplierFields, ReplaceSupplierInput>(supplierKind, supplierOf)
 
 /** Body of PATCH /suppliers/{id}. */
-export const SupplierChanges = z.strictObject({
-  external_id: NewExternalId.nullish(),
-  ...personChangesShape,
-  ...supplierShape,
-})
+export const SupplierChanges = z.strictObject(changesShape(SUPPLIER_FIELDS))
 
 export const UpdateSupplierInput = z.strictObject({ id: Id, changes: SupplierChanges })
 export type UpdateSupplierInput = z.infer<typeof UpdateSupplierInput>

@@ -1,13 +1,11 @@
-import * as z from 'zod'
-import { bareTaxNumber, isCnpj, isCpf, STATES, TAX_NUMBER_PATTERN } from '#domain/person-values.ts'
-import { MetadataInput, wholeMetadata } from '#domain/record-values.ts'
+import type * as z from 'zod'
+import { isCnpj, isCpf } from '#domain/person-values.ts'
+import { type MetadataInput, wholeMetadata } from '#domain/record-values.ts'
 import { invalid, type Refusal } from '#domain/refusals.ts'
-import { boundedText, Email, expects, limitedText, nameKey, nameText, orNone, Phone } from '#domain/text.ts'
-import { PERSON_TYPES } from '#events/person-events.ts'
+import { nameKey } from '#domain/text.ts'
 import type { PersonFields } from '#projections/people.ts'
-
-/** Longest name of a person, in code points. */
-const MAX_NAME = 120
+import { recordedValues } from '#records/field.ts'
+import { ADDRESS_FIELDS, type AddressInput, MAX_PERSON_NAME } from '#records/persons.ts'
 
 /** Numbered names that are tried: `(2)` to `(20)`. */
 const LAST_NUMBER = 20
@@ -31,105 +29,45 @@ export function namesLike(name: string, document: string | null | undefined): st
 /** Shortens the name where both together would be too long. */
 const withSuffix = (name: string, suffix: string): string =>
   `${[...name]
-    .slice(0, MAX_NAME - suffix.length - 1)
+    .slice(0, MAX_PERSON_NAME - suffix.length - 1)
     .join('')
     .trimEnd()} ${suffix}`
 
-const ZIP = 'deve ser um CEP com 8 dígitos, com ou sem pontuação'
-
-/** Postal address; each part is optional. */
-export const AddressInput = z
-  .strictObject({
-    zip: orNone(
-      limitedText(40, ZIP)
-        // Not any punctuation: `1310100.0` is a number of a spreadsheet without its first zero.
-        .refine((value) => /^\s*\d{2}[\s.]?\d{3}[\s.-]?\d{3}\s*$/.test(value), ZIP)
-        .overwrite((value) => value.replace(/[\s.-]/g, '')),
-    ),
-    street: boundedText(120).nullish(),
-    number: boundedText(20).nullish(),
-    complement: boundedText(80).nullish(),
-    district: boundedText(80).nullish(),
-    city: boundedText(80).nullish(),
-    state: z.enum(STATES, expects('deve ser a sigla de um estado do Brasil, como "SP"')).nullish(),
-  })
-  .meta({ id: 'AddressInput' })
-
-const DOCUMENT = 'deve ser um CPF ou CNPJ válido, com ou sem pontuação'
-
-/** CPF or CNPJ, with or without punctuation; the parsed value has none. */
-export const Document = limitedText(100, DOCUMENT)
-  .overwrite(bareTaxNumber)
-  .refine((value) => isCpf(value) || isCnpj(value), DOCUMENT)
-  .meta({ pattern: TAX_NUMBER_PATTERN })
-
-const optionalShape = {
-  /** Default: derived from the document. */
-  person_type: z.enum(PERSON_TYPES).nullish(),
-  document: orNone(Document),
-  phone: orNone(Phone),
-  email: orNone(Email),
-  address: AddressInput.nullish(),
-  notes: boundedText(2000).nullish(),
-  /** Absent: unchanged, also in a PUT. */
-  metadata: MetadataInput.nullish(),
+/** Fields of requests that are recorded otherwise than they come. */
+interface DerivingFields {
+  readonly person_type?: PersonFields['person_type'] | null | undefined
+  readonly document?: string | null | undefined
+  readonly address?: z.output<typeof AddressInput> | null | undefined
+  readonly metadata?: MetadataInput | null | undefined
 }
-
-/** Fields of a whole person except the external id: POST, PUT and batch items. */
-export const personShape = {
-  name: nameText(MAX_NAME),
-  ...optionalShape,
-}
-
-/** Fields of PATCH. Absent ones stay unchanged; null clears optional ones. */
-export const personChangesShape = {
-  name: nameText(MAX_NAME).optional(),
-  ...optionalShape,
-}
-
-const person = z.strictObject(personShape)
-type PersonInput = z.infer<typeof person>
-
-const personChanges = z.strictObject(personChangesShape)
-type PersonChanges = z.infer<typeof personChanges>
 
 /** Person type that a document implies; a natural person without a document. */
 const typeOf = (document: string | null | undefined): PersonFields['person_type'] =>
   document && isCnpj(document) ? 'PJ' : 'PF'
 
 /** Message if document and person type contradict each other, else null. */
-function documentProblem({ person_type, document }: Pick<PersonInput, 'person_type' | 'document'>): string | null {
+function documentProblem({ person_type, document }: Pick<DerivingFields, 'person_type' | 'document'>): string | null {
   if (!document || !person_type) return null
   if (person_type === 'PF') return isCpf(document) ? null : 'deve ser um CPF válido: o tipo de pessoa é PF'
   return isCnpj(document) ? null : 'deve ser um CNPJ válido: o tipo de pessoa é PJ'
 }
 
 /** For `superRefine` in schemas of whole persons. */
-export function checkDocument(input: Pick<PersonInput, 'person_type' | 'document'>, context: z.RefinementCtx): void {
+export function checkDocument(input: Pick<DerivingFields, 'person_type' | 'document'>, context: z.RefinementCtx): void {
   const message = documentProblem(input)
   if (message !== null) context.addIssue({ code: 'custom', path: ['document'], message })
 }
 
-type Address = NonNullable<PersonFields['address']>
-
 /** Fields of a PATCH of a person with the fields `F`; the address may be partial. */
 export type PersonPatch<F extends PersonFields> = Partial<Omit<F, 'address' | 'person_type' | 'metadata'>> &
-  Pick<PersonChanges, 'address' | 'person_type' | 'metadata'>
+  Pick<DerivingFields, 'address' | 'person_type' | 'metadata'>
 
-/** Recorded fields of a whole person; absent ones are null. */
-export function personOf(input: PersonInput & { readonly external_id?: string | null }): PersonFields {
-  return {
-    external_id: input.external_id ?? null,
-    name: input.name,
-    person_type: input.person_type ?? typeOf(input.document),
-    document: input.document ?? null,
-    phone: input.phone ?? null,
-    email: input.email ?? null,
-    address: input.address ? addressOf(input.address) : null,
-    notes: input.notes ?? null,
-    metadata: wholeMetadata(input.metadata),
-  }
-}
+/** Values of a whole person that follow from others, or from a part of their own. */
+export const derivedOf = ({ person_type, document, address, metadata }: DerivingFields) => ({
+  person_type: person_type ?? typeOf(document),
+  address: address ? addressOf(address) : null,
+  metadata: wholeMetadata(metadata),
+})
 
 /** Fields of a PATCH with their values after the change, metadata apart. */
 export function patchOf<F extends PersonFields>(
@@ -156,15 +94,7 @@ export function documentTypeMismatch(before: PersonFields, changes: Partial<Pers
 }
 
 /** Address with every part present; null if all are empty. */
-function addressOf(input: Partial<Address>): Address | null {
-  const address = {
-    zip: input.zip ?? null,
-    street: input.street ?? null,
-    number: input.number ?? null,
-    complement: input.complement ?? null,
-    district: input.district ?? null,
-    city: input.city ?? null,
-    state: input.state ?? null,
-  }
+function addressOf(input: { readonly [N in keyof typeof ADDRESS_FIELDS]?: string | null | undefined }): PersonFields['address'] {
+  const address = recordedValues(ADDRESS_FIELDS, input)
   return Object.values(address).some((part) => part !== null) ? address : null
 }

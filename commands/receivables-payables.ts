@@ -23,7 +23,7 @@ import {
   updateAccount,
 } from './account-commands.ts'
 import { payAccount, payAccounts, reverseAccountPayment, settleAccount } from './pay-accounts.ts'
-import { withoutEmpty } from './record-commands.ts'
+import { recordEvent } from './record-commands.ts'
 import { type CustomerName, customerShape } from './sale-lines.ts'
 
 const namedCustomer = ({ customer_id, customer_external_id }: CustomerName) => ({
@@ -69,10 +69,10 @@ export const receivableSide: AccountSide<CustomerOfReceivable, CustomerName> = {
   party: customer,
   byId: receivableById,
   byExternalId: receivableByExternalId,
-  created: (id, start) => event('ReceivableCreated', { id, ...withoutEmpty(start, ['metadata']) }),
+  created: (id, start) => recordEvent('ReceivableCreated', { id, ...start }),
   updated: (id, changes, forgiven) => event('ReceivableUpdated', { id, changes, ...forgiven }),
   deleted: (id, forgiven) => event('ReceivableDeleted', { id, ...forgiven }),
-  revived: (id, fields) => event('ReceivableRevived', { id, ...withoutEmpty(fields, ['metadata']) }),
+  revived: (id, fields) => recordEvent('ReceivableRevived', { id, ...fields }),
   paid: (id, payment) => event('ReceivablePaymentReceived', { id, ...payment }),
   paymentReversed: (id, reversal) => event('ReceivablePaymentReversed', { id, ...reversal }),
   settled: (id, settlement) => event('ReceivableSettled', { id, ...settlement }),
@@ -135,10 +135,10 @@ export const payableSide: AccountSide<SupplierOfPayable, SupplierName> = {
   party: supplier,
   byId: payableById,
   byExternalId: payableByExternalId,
-  created: (id, start) => event('PayableCreated', { id, ...withoutEmpty(start, ['metadata']) }),
+  created: (id, start) => recordEvent('PayableCreated', { id, ...start }),
   updated: (id, changes) => event('PayableUpdated', { id, changes }),
   deleted: (id) => event('PayableDeleted', { id }),
-  revived: (id, fields) => event('PayableRevived', { id, ...withoutEmpty(fields, ['metadata']) }),
+  revived: (id, fields) => recordEvent('PayableRevived', { id, ...fields }),
   paid: (id, payment) => event('PayablePaymentMade', { id, ...payment }),
   paymentReversed: (id, reversal) => event('PayablePaymentReversed', { id, ...reversal }),
   settled: (id, settlement) => event('PayableSettled', { id, ...settlement }),

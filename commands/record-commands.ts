@@ -3,7 +3,8 @@ import * as z from 'zod'
 import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
 import type { Permission } from '#domain/rights.ts'
 import { apostropheSpellings, Id, NewExternalId } from '#domain/text.ts'
-import { type Grant, isRefusal, type Permit } from '#ledger/command.ts'
+import { type DataOf, EVENT_TYPES, type EventName, event, optionalMembers } from '#events/catalogue.ts'
+import { type Grant, isRefusal, type NewEvent, type Permit } from '#ledger/command.ts'
 import type { Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import type { CommandWarnings } from './item-input.ts'
@@ -38,15 +39,19 @@ export function changedRecordFields<A extends object>(
   return Object.fromEntries(changed.map((field) => [field, after[field]])) as Partial<A>
 }
 
-/** The fields without those of `optional` that are null: events leave them out. */
-export function withoutEmpty<A extends object, F extends keyof A>(
-  fields: A,
-  optional: readonly F[],
-): Omit<A, F> & Partial<Pick<A, F>> {
-  const given: A = { ...fields }
-  for (const field of optional) if (given[field] === null) delete given[field]
-  return given
+/** Data of an event with null for what it leaves out if it is empty. */
+type WholeData<D> = { readonly [M in keyof D as null extends D[M] ? M : never]-?: Exclude<D[M], undefined> } & {
+  readonly [M in keyof D as null extends D[M] ? never : M]: D[M]
 }
+
+/** Event with all fields of a record: it leaves out those that may be absent and are null. */
+export function recordEvent<N extends EventName>(name: N, fields: WholeData<DataOf<N>>): NewEvent {
+  const data: Record<string, unknown> = { ...fields }
+  for (const member of OPTIONAL.get(name) ?? []) if (data[member] === null) delete data[member]
+  return event(name, data as DataOf<N>)
+}
+
+const OPTIONAL = new Map((Object.keys(EVENT_TYPES) as EventName[]).map((name) => [name, optionalMembers(name)]))
 
 export const isEmpty = (changes: object): boolean => Object.keys(changes).length === 0
 

@@ -19,7 +19,7 @@ import {
   projection,
   stamp,
 } from './define-projection.ts'
-import { type NameHolder, type RecordRow, recordHandlers, type ShownDeletion } from './record-handlers.ts'
+import { emptyFields, type NameHolder, type RecordRow, recordHandlers, type ShownDeletion } from './record-handlers.ts'
 
 /**
  * Personal field of an event in the records that show it: `path` starts at the record, and `*` is each element of a
@@ -158,7 +158,7 @@ const tradeNameOf = (person: object): string | null =>
 type Recorded<F extends PersonFields> = Omit<PersonFields, 'metadata'> & Partial<F>
 
 /** Lookups and event handlers of the persons of a table. `empty`: fields that events leave out if they are empty. */
-function personKind<F extends PersonFields>(kind: PersonKind, persons: Table<PersonRow<F>>, empty: Partial<F> = {}) {
+function personKind<F extends PersonFields>(kind: PersonKind, persons: Table<PersonRow<F>>, empty: Partial<F>) {
   const byId = (id: number) => byPk(persons, id)
   const byName = (name: string) => byKey(persons, 'name', nameKey(name))
   const columnsOf = (person: PersonObject<F>) => ({
@@ -220,7 +220,7 @@ export type CustomerObject = PersonObject<CustomerFields>
 
 export const customers = personTable<CustomerFields>('customers')
 
-const customer = personKind('customer', customers, { metadata: null, state_registration: null, ie_indicator: null })
+const customer = personKind('customer', customers, emptyFields('CustomerCreated'))
 
 export const customerById = customer.byId
 export const customerByExternalId = customer.byExternalId
@@ -241,7 +241,7 @@ export type SupplierObject = PersonObject<SupplierFields>
 
 export const suppliers = personTable<SupplierFields>('suppliers')
 
-const supplier = personKind('supplier', suppliers, { metadata: null })
+const supplier = personKind('supplier', suppliers, emptyFields('SupplierCreated'))
 
 export const supplierById = supplier.byId
 export const supplierByExternalId = supplier.byExternalId

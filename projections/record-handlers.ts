@@ -1,5 +1,6 @@
 import { inZone } from '#domain/instant.ts'
 import { nameKey } from '#domain/text.ts'
+import { type EventName, optionalMembers } from '#events/catalogue.ts'
 import type { Ref, Table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { companyRef, timezoneOf } from './companies.ts'
@@ -51,6 +52,10 @@ interface RecordKind<T, D extends RecordObject, C> {
 export interface ShownDeletion {
   readonly deleted_at: string | null
 }
+
+/** Fields that events of a type leave out if they are empty. */
+export const emptyFields = (created: EventName): Readonly<Record<string, null>> =>
+  Object.fromEntries(optionalMembers(created).map((member) => [member, null]))
 
 type Id = { readonly id: number }
 

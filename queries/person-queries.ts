@@ -1,6 +1,8 @@
 import { bareTaxNumber, isCnpj, phoneKey } from '#domain/person-values.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import { nameKey } from '#domain/text.ts'
+import type { FilterValues } from '#records/field.ts'
+import type { PERSON_FILTERS, PERSON_SEARCH } from '#records/persons.ts'
 import { type ListOrder, sumStatement } from './list-statement.ts'
 import { type BalanceSide, findDeletedParty } from './open-balances.ts'
 import type { Reader } from './reader.ts'
@@ -24,19 +26,8 @@ import {
 } from './record-queries.ts'
 import { t } from './table-names.ts'
 
-/** Filters of customers and suppliers. */
-export interface PersonFilters {
-  /** Words in names or external id. */
-  readonly q?: string
-  /** Substring of the name. */
-  readonly name?: string
-  readonly document?: string
-  /** Digits, with or without country code. */
-  readonly phone?: string
-  readonly external_id?: string
-  /** Words of names or external id, or a part of document or phone; for people. */
-  readonly find?: string
-}
+/** Filters of programs, and `find`, which is for people. */
+export type PersonFilters = FilterValues<typeof PERSON_FILTERS & typeof PERSON_SEARCH>
 
 type PersonQuery = ListPaging & PersonFilters
 

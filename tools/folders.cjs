@@ -26,6 +26,10 @@ exports.FOLDERS = [
   ['src/ledger/rebuild', 'replay, and a read model built beside the live one'],
   ['src/ledger/replicas', 'reads from replicas that show the required revision, else from the primary'],
   ['src/events', 'the event catalogue: a zod shape per version of an event type; personal fields are marked'],
+  [
+    'src/records',
+    'what a field of a record is: its values in requests and answers, its labels and descriptions; filters of lists',
+  ],
   ['projections', 'what we know: tables, what each event does to their rows, and rollups of sales'],
   ['queries', 'how we answer: SELECTs that return the answer’s JSON text'],
   ['commands', 'what may happen: input schema, needed rows, a pure `decide`'],

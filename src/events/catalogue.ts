@@ -203,3 +203,9 @@ export function event<N extends EventName>(name: N, data: DataOf<N>): NewEvent {
   const { id, kind } = data as { id: number; kind?: string }
   return { type: name, version, subject: `${typeof subject === 'string' ? subject : kind}/${id}`, data }
 }
+
+/** Members that events of a type leave out if they are empty. */
+export const optionalMembers = (name: EventName): string[] =>
+  Object.entries<z.ZodType>(EVENT_TYPES[name].data.shape).flatMap(([member, schema]) =>
+    schema instanceof z.ZodOptional ? [member] : [],
+  )

@@ -82,7 +82,7 @@ describe('panel: files from Excel, LibreOffice, other programs and Tillbook', ()
         for (const person of PERSONS) expect((await company.post(resource, person)).status).to.equal(201)
         const before = (await company.get(resource)).body.data
         const file = await exported(path)
-        expect(file.toString()).to.include(';Logradouro;Número;Complemento;Bairro;Cidade;UF;CEP;')
+        expect(file.toString()).to.include(';Rua;Número;Complemento;Bairro;Cidade;UF;CEP;')
         const { done } = await importOf(`${path}/importar`, file)
         expect(done).to.match(/Criados 0 .*Alterados 0 .*Iguais 3 .*Com erro 0/)
         expect((await company.get(resource)).body.data).to.deep.equal(before)

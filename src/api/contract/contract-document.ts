@@ -4,19 +4,12 @@ import { createDocument, type oas31, type ZodOpenApiOverrideContext, type ZodOpe
 import { WARNING_CODES } from '#commands/item-input.ts'
 import { type Compress, createFixedAnswer } from '#http/answers.ts'
 import { type LimitUnauthenticated, publicDocument } from '#http/edge.ts'
+import { ContractRecordId, NullableText, Timestamp } from '#records/formats.ts'
 import type { Route } from '../api-route.ts'
 import { BatchError, listCodes } from './contract-errors.ts'
 import { API_LISTS, nameLists, operationOf, tagOf, templateOf, type ValueLists } from './contract-operation.ts'
 import { webhooksOf } from './contract-webhooks.ts'
-import {
-  allowEmptyTexts,
-  assertNamed,
-  ContractRecordId,
-  fitSchemas,
-  NullableText,
-  nameBodies,
-  Timestamp,
-} from './generators.ts'
+import { allowEmptyTexts, assertNamed, fitSchemas, nameBodies } from './generators.ts'
 import { GLOSSARY } from './glossary.ts'
 
 /** `{"data": <record>}` */

@@ -4,8 +4,8 @@ import { NEEDS } from '#commands/forget-person.ts'
 import { SCOPES } from '#domain/rights.ts'
 import { httpMessageOf, httpStatusOf, PROBLEM_CODES, type ProblemCode } from '#http/problems.ts'
 import { groupBy } from '#lib/collections.ts'
+import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '#records/formats.ts'
 import type { Route } from '../api-route.ts'
-import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from './generators.ts'
 
 const Shortage = z
   .strictObject({ catalog_item_id: ContractRecordId, requested: ThreeDecimals, available: ThreeDecimals })

@@ -1,8 +1,21 @@
+import { type RecordDefinition, textsByName } from '#records/field.ts'
+import { CUSTOMER_FIELDS, PERSON_STATE, SUPPLIER_FIELDS } from '#records/persons.ts'
+
+/** What a record's fields say of themselves, in its answers and requests, and wherever nothing else is said. */
+function meaningsOf(record: string, fields: RecordDefinition): Record<string, string> {
+  const texts = Object.entries(textsByName(fields, 'description'))
+  const parts = ['', `${record}.`, `${record}Input.`, `${record}BatchItem.`, `${record}Changes.`]
+  return Object.fromEntries(parts.flatMap((part) => texts.map(([name, text]) => [`${part}${name}`, text])))
+}
+
 /**
  * Descriptions of fields in Portuguese, for requests and answers: one text per name, so that a field has the same
  * description everywhere. If the meaning depends on the parent, the key includes it: `address.number`.
  */
 export const GLOSSARY: Readonly<Record<string, string>> = {
+  ...meaningsOf('Customer', { ...CUSTOMER_FIELDS, ...PERSON_STATE }),
+  ...meaningsOf('Supplier', { ...SUPPLIER_FIELDS, ...PERSON_STATE }),
+
   // Envelopes
   data: 'O registro, ou a lista de registros.',
   meta: 'Sobre a resposta: paginação ou resultado do lote.',
@@ -17,8 +30,6 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   updated_since: 'Só o que mudou desde este momento, inclusive, na ordem das mudanças.',
   since: 'Só o que foi excluído desde este momento, inclusive.',
   deleted_at: 'Quando foi excluído; nulo enquanto existe.',
-  forgotten_at: 'Quando os dados pessoais foram excluídos: desde então são `null`; ou `null`.',
-  forgetting_due_on: 'Dia em que o restante dos dados pessoais será excluído; `null` se não há restante.',
   ground:
     'Motivo da exclusão: `holder_request` (a pessoa pediu), `consent_withdrawn` (retirou o consentimento), `purpose_ended` (não são mais necessários) ou `unlawful` (foram tratados indevidamente).',
   queue: 'Se o que ainda é necessário pode esperar até o dia em que não for mais.',
@@ -114,31 +125,10 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   body_bytes: 'Bytes por corpo de requisição.',
 
   // Persons
-  person_type: '`PF` (pessoa física) ou `PJ` (pessoa jurídica); sem ele, vale o que o documento diz.',
-  document:
-    'CPF (11 dígitos) de PF ou CNPJ (14 caracteres) de PJ; aceito com pontuação, guardado sem. `-`, `N/A` e zeros valem `null`, também em outros códigos que podem ser nulos.',
-  phone: 'Telefone de 6 a 20 dígitos; aceito com pontuação, guardado sem.',
-  email: 'Endereço de e-mail.',
-  address: 'Endereço; `null` se desconhecido.',
-  zip: 'CEP, 8 dígitos sem pontuação.',
-  street: 'Logradouro.',
-  'Address.number': 'Número.',
-  'AddressInput.number': 'Número.',
   'PayerAddressInput.number': 'Número.',
-  complement: 'Complemento.',
   force: 'Com `true`, exclui também com contas em aberto.',
-  district: 'Bairro.',
-  city: 'Município.',
-  state: 'Sigla do estado.',
-  notes: 'Observações.',
   metadata:
     'Textos que um programa guarda com o registro, por chaves suas; `null` se não há. Ausente em um PUT ou PATCH: como antes; em um PATCH as chaves se somam às que há, e `null` ou `""` tira a chave; `null` no lugar do objeto tira todas.',
-  trade_name: 'Nome fantasia.',
-  'Customer.state_registration': 'Inscrição estadual, só dígitos, ou `ISENTO`; aceita com pontuação.',
-  'CustomerInput.state_registration': 'Inscrição estadual, só dígitos, ou `ISENTO`; aceita com pontuação.',
-  'CustomerBatchItem.state_registration': 'Inscrição estadual, só dígitos, ou `ISENTO`; aceita com pontuação.',
-  'CustomerChanges.state_registration': 'Inscrição estadual, só dígitos, ou `ISENTO`; aceita com pontuação.',
-  ie_indicator: 'Contribuinte do ICMS: `1` contribuinte, `2` isento de inscrição, `9` não contribuinte.',
 
   // Catalog
   type: '`product` (produto) ou `service` (serviço).',

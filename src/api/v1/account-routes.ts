@@ -52,9 +52,9 @@ import {
   payableListing,
   receivableListing,
 } from '#queries/account-queries.ts'
+import { Amount, ContractMetadata, ContractRecordId, Day, NullableText, Timestamp } from '#records/formats.ts'
 import { commandRoute, type Route } from '../api-route.ts'
 import { singleOf } from '../contract/contract-document.ts'
-import { Amount, ContractMetadata, ContractRecordId, Day, NullableText, Timestamp } from '../contract/generators.ts'
 import { overviewRoutes } from './finance-routes.ts'
 import { recordRoutes } from './record-routes.ts'
 

@@ -8,10 +8,10 @@ import { Problem } from '#http/problems.ts'
 import { getMe } from '#queries/api-key-queries.ts'
 import { getTestCompany } from '#queries/company-queries.ts'
 import { ErrorCode, getRequest, listRequests, REQUEST_METHODS, RequestPath } from '#queries/request-queries.ts'
+import { ContractRecordId, NullableText, Timestamp } from '#records/formats.ts'
 import { commandRoute, MAX_BODY_BYTES, type Route, readRoute, single } from '../api-route.ts'
 import { MAX_BATCH_ITEMS } from '../batch.ts'
 import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
-import { ContractRecordId, NullableText, Timestamp } from '../contract/generators.ts'
 import { answerPage, answerRecord, MAX_LIMIT, pageQuery } from './record-routes.ts'
 
 const meExample = {

@@ -36,16 +36,9 @@ import {
   listDeletedItems,
   listItems,
 } from '#queries/item-queries.ts'
+import { Amount, ContractMetadata, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '#records/formats.ts'
 import { commandRoute, type Route, readRoute, single } from '../api-route.ts'
 import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
-import {
-  Amount,
-  ContractMetadata,
-  ContractRecordId,
-  NullableText,
-  ThreeDecimals,
-  Timestamp,
-} from '../contract/generators.ts'
 import { answerPage, listQuery, recordRoutes } from './record-routes.ts'
 
 /** Request example. */

@@ -24,9 +24,9 @@ import {
   listOrders,
   type NotificationObject,
 } from '#queries/order-queries.ts'
+import { Amount, ContractRecordId, Timestamp } from '#records/formats.ts'
 import { actionRoute, commandRoute, type Route, readRoute, repeatableActionRoute, single } from '../api-route.ts'
 import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
-import { Amount, ContractRecordId, Timestamp } from '../contract/generators.ts'
 import { customerExample, OrderShape } from './order-shape.ts'
 import { answerPage, getByExternalRoute, getRoute, listRoute, pageQuery } from './record-routes.ts'
 

@@ -16,9 +16,6 @@ import {
   updateCustomer,
   updateSupplier,
 } from '#commands/person-commands.ts'
-import { bareTaxNumber } from '#domain/person-values.ts'
-import { boundedText, ExternalId, Phone } from '#domain/text.ts'
-import { IE_INDICATORS, PERSON_TYPES } from '#events/person-events.ts'
 import { withId } from '#http/paths.ts'
 import {
   type CustomerObject,
@@ -36,9 +33,11 @@ import {
   listDeletedSuppliers,
   listSuppliers,
 } from '#queries/person-queries.ts'
+import { answerShape, queryShape } from '#records/field.ts'
+import { ContractRecordId } from '#records/formats.ts'
+import { CUSTOMER_FIELDS, PERSON_FILTERS, PERSON_STATE, SUPPLIER_FIELDS } from '#records/persons.ts'
 import { commandRoute, type Route } from '../api-route.ts'
 import { singleOf } from '../contract/contract-document.ts'
-import { ContractMetadata, ContractRecordId, NullableText, Timestamp } from '../contract/generators.ts'
 import { recordRoutes } from './record-routes.ts'
 
 /** Request example of a person. */
@@ -73,37 +72,6 @@ export const supplierExample = {
   email: 'vendas@bomgrao.example',
 }
 
-const Address = z
-  .strictObject({
-    zip: NullableText,
-    street: NullableText,
-    number: NullableText,
-    complement: NullableText,
-    district: NullableText,
-    city: NullableText,
-    state: NullableText,
-  })
-  .meta({ id: 'Address' })
-
-/** Fields of both customers and suppliers. */
-const personShape = {
-  id: ContractRecordId,
-  external_id: NullableText,
-  name: NullableText,
-  person_type: z.enum(PERSON_TYPES),
-  document: NullableText,
-  phone: NullableText,
-  email: NullableText,
-  address: Address.nullable(),
-  notes: NullableText,
-  metadata: ContractMetadata,
-  forgotten_at: Timestamp.nullable(),
-  forgetting_due_on: z.iso.date().nullable(),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-  deleted_at: Timestamp.nullable(),
-}
-
 const shownAt = {
   forgotten_at: null,
   forgetting_due_on: null,
@@ -135,23 +103,12 @@ const shownSupplier = {
 }
 
 const Customer = z
-  .strictObject({ ...personShape, state_registration: NullableText, ie_indicator: z.enum(IE_INDICATORS).nullable() })
+  .strictObject({ id: ContractRecordId, ...answerShape({ ...CUSTOMER_FIELDS, ...PERSON_STATE }) })
   .meta({ id: 'Customer', examples: [shownCustomer] }) satisfies z.ZodType<CustomerObject>
 
 const Supplier = z
-  .strictObject({ ...personShape, trade_name: NullableText })
+  .strictObject({ id: ContractRecordId, ...answerShape({ ...SUPPLIER_FIELDS, ...PERSON_STATE }) })
   .meta({ id: 'Supplier', examples: [shownSupplier] }) satisfies z.ZodType<SupplierObject>
-
-/** `q` matches words of the person, `name` a substring; the others are exact. */
-const filters = {
-  q: boundedText(120).optional(),
-  name: boundedText(120).optional(),
-  /** With or without punctuation. */
-  document: boundedText(20).overwrite(bareTaxNumber).optional(),
-  /** With or without punctuation, and with or without the country code. */
-  phone: Phone.optional(),
-  external_id: ExternalId.optional(),
-}
 
 /** Request example of an erasure. */
 const forgetExample = { ground: 'holder_request', reason: 'Protocolo 2026-118', queue: true }
@@ -177,77 +134,65 @@ const forgetRoute = (kind: 'customer' | 'supplier', name: string, one: string, r
     input: (params, body, { retentionYears: retention_years }) => withId(params, { kind, ...body, retention_years }),
   })
 
-/** Text of a deletion with open accounts. */
-const DELETION = {
-  description:
-    'Com contas em aberto a resposta é 409 `open_balance`, com a soma em `details.balance`; com `force=true`, exclui mesmo assim, e o nome fica nas contas até que sejam pagas.',
-}
-
-/** Warnings about persons depend on other records: they are those of the commands (PERSON-820). */
-const NONE_OF_THE_BODY = () => []
-
-const customerRecords = recordRoutes({
-  path: '/customers',
-  area: 'customers',
-  one: 'um cliente',
-  all: 'os clientes',
-  names: ['Customer', 'Customers'],
-  record: Customer,
-  target: { kind: 'customer', byExternalId: customerByExternalId },
-  examples: { whole: customerExample, changes: { phone: '(11) 3333-4444', notes: null } },
+/** What both resources have alike. */
+const COMMON = {
   refusals: {
     create: ['duplicate_resource'],
     replace: ['duplicate_resource', 'person_forgotten'],
     update: ['duplicate_resource', 'person_forgotten'],
     remove: ['open_balance'],
   },
-  filters,
-  list: listCustomers,
-  deleted: listDeletedCustomers,
-  get: getAnyCustomer,
-  getByExternalId: getCustomerByExternalId,
-  create: { body: CreateCustomerInput.meta({ id: 'CustomerInput' }), command: createCustomer },
-  replace: { item: ReplaceCustomerInput.meta({ id: 'CustomerBatchItem' }), command: replaceCustomer },
-  update: { body: CustomerChanges.meta({ id: 'CustomerChanges' }), command: updateCustomer },
-  remove: deleteCustomer,
-  canBeForced: DELETION,
-  warnings: NONE_OF_THE_BODY,
-})
-
-const supplierRecords = recordRoutes({
-  path: '/suppliers',
-  area: 'suppliers',
-  one: 'um fornecedor',
-  all: 'os fornecedores',
-  names: ['Supplier', 'Suppliers'],
-  record: Supplier,
-  target: { kind: 'supplier', byExternalId: supplierByExternalId },
-  examples: { whole: supplierExample, changes: { phone: '(11) 3333-5555', notes: null } },
-  refusals: {
-    create: ['duplicate_resource'],
-    replace: ['duplicate_resource', 'person_forgotten'],
-    update: ['duplicate_resource', 'person_forgotten'],
-    remove: ['open_balance'],
+  filters: queryShape(PERSON_FILTERS),
+  canBeForced: {
+    description:
+      'Com contas em aberto a resposta é 409 `open_balance`, com a soma em `details.balance`; com `force=true`, exclui mesmo assim, e o nome fica nas contas até que sejam pagas.',
   },
-  filters,
-  list: listSuppliers,
-  deleted: listDeletedSuppliers,
-  get: getAnySupplier,
-  getByExternalId: getSupplierByExternalId,
-  create: { body: CreateSupplierInput.meta({ id: 'SupplierInput' }), command: createSupplier },
-  replace: { item: ReplaceSupplierInput.meta({ id: 'SupplierBatchItem' }), command: replaceSupplier },
-  update: { body: SupplierChanges.meta({ id: 'SupplierChanges' }), command: updateSupplier },
-  remove: deleteSupplier,
-  canBeForced: DELETION,
-  warnings: NONE_OF_THE_BODY,
-})
+  // They depend on other records: they are those of the commands (PERSON-820).
+  warnings: () => [],
+} as const
 
 export const customerRoutes: readonly Route[] = [
-  ...customerRecords,
+  ...recordRoutes({
+    ...COMMON,
+    path: '/customers',
+    area: 'customers',
+    one: 'um cliente',
+    all: 'os clientes',
+    names: ['Customer', 'Customers'],
+    record: Customer,
+    target: { kind: 'customer', byExternalId: customerByExternalId },
+    examples: { whole: customerExample, changes: { phone: '(11) 3333-4444', notes: null } },
+    list: listCustomers,
+    deleted: listDeletedCustomers,
+    get: getAnyCustomer,
+    getByExternalId: getCustomerByExternalId,
+    create: { body: CreateCustomerInput.meta({ id: 'CustomerInput' }), command: createCustomer },
+    replace: { item: ReplaceCustomerInput.meta({ id: 'CustomerBatchItem' }), command: replaceCustomer },
+    update: { body: CustomerChanges.meta({ id: 'CustomerChanges' }), command: updateCustomer },
+    remove: deleteCustomer,
+  }),
   forgetRoute('customer', 'Customer', 'um cliente', Customer),
 ]
 
 export const supplierRoutes: readonly Route[] = [
-  ...supplierRecords,
+  ...recordRoutes({
+    ...COMMON,
+    path: '/suppliers',
+    area: 'suppliers',
+    one: 'um fornecedor',
+    all: 'os fornecedores',
+    names: ['Supplier', 'Suppliers'],
+    record: Supplier,
+    target: { kind: 'supplier', byExternalId: supplierByExternalId },
+    examples: { whole: supplierExample, changes: { phone: '(11) 3333-5555', notes: null } },
+    list: listSuppliers,
+    deleted: listDeletedSuppliers,
+    get: getAnySupplier,
+    getByExternalId: getSupplierByExternalId,
+    create: { body: CreateSupplierInput.meta({ id: 'SupplierInput' }), command: createSupplier },
+    replace: { item: ReplaceSupplierInput.meta({ id: 'SupplierBatchItem' }), command: replaceSupplier },
+    update: { body: SupplierChanges.meta({ id: 'SupplierChanges' }), command: updateSupplier },
+    remove: deleteSupplier,
+  }),
   forgetRoute('supplier', 'Supplier', 'um fornecedor', Supplier),
 ]

@@ -12,9 +12,9 @@ import { CREDIT_MOVEMENTS, type CreditMovementObject } from '#projections/store-
 import { getAnyCustomer } from '#queries/person-queries.ts'
 import { getCustomerCredit, getReturn, listReturns, MAX_CREDIT_MOVEMENTS } from '#queries/return-queries.ts'
 import { getSale } from '#queries/sale-queries.ts'
+import { Amount, Balance, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '#records/formats.ts'
 import { commandRoute, type Route, readRoute, single } from '../api-route.ts'
 import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
-import { Amount, Balance, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/generators.ts'
 import { answerPage, getRoute, listQuery, listRoute } from './record-routes.ts'
 import { FiscalDocumentReport, fiscalDocumentExample, RecordedDocument } from './sale-routes.ts'
 

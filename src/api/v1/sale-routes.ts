@@ -12,16 +12,9 @@ import { pathId, QueryFlag, QueryId, withId } from '#http/paths.ts'
 import { receiptOf } from '#integrity/sale-receipts.ts'
 import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
 import { getSale, getSaleByExternalId, listSales } from '#queries/sale-queries.ts'
+import { Amount, ContractMetadata, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '#records/formats.ts'
 import { commandRoute, type Route, readRoute } from '../api-route.ts'
 import { singleOf, warnedOf } from '../contract/contract-document.ts'
-import {
-  Amount,
-  ContractMetadata,
-  ContractRecordId,
-  NullableText,
-  ThreeDecimals,
-  Timestamp,
-} from '../contract/generators.ts'
 import { LedgerEvent } from './event-routes.ts'
 import { getByExternalRoute, getRoute, listRoute } from './record-routes.ts'
 import { paymentTypeRoutes } from './store-routes.ts'

@@ -22,9 +22,9 @@ import {
   listLowStock,
   listStockMovements,
 } from '#queries/stock-queries.ts'
+import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '#records/formats.ts'
 import { batchRoute, commandRoute, type Route, readRoute } from '../api-route.ts'
 import { batchResultOf, pageSchemaOf, singleOf, warnedOf } from '../contract/contract-document.ts'
-import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/generators.ts'
 import { answerPage, getRoute, listQuery, listRoute, pageQuery } from './record-routes.ts'
 
 const Inventory = z

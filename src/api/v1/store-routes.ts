@@ -11,9 +11,9 @@ import { withId } from '#http/paths.ts'
 import type { PaymentTypeObject, StoreObject } from '#projections/stores.ts'
 import { getPaymentType, listPaymentTypes } from '#queries/company-queries.ts'
 import { listStores } from '#queries/store-queries.ts'
+import { Amount, ContractRecordId, Timestamp } from '#records/formats.ts'
 import { commandRoute, type Route, readRoute } from '../api-route.ts'
 import { warnedOf } from '../contract/contract-document.ts'
-import { Amount, ContractRecordId, Timestamp } from '../contract/generators.ts'
 import { getRoute } from './record-routes.ts'
 
 const paymentTypeExample = {

@@ -25,12 +25,12 @@ import {
   listDeliveries,
   listWebhooks,
 } from '#queries/webhook-queries.ts'
+import { ContractRecordId, NullableText, Timestamp } from '#records/formats.ts'
 import { redeliver, sendTest } from '#webhooks/redelivery.ts'
 import { REPLAY_LIMITS, startReplay } from '#webhooks/replays.ts'
 import { urlProblem } from '#webhooks/sender.ts'
 import { commandRoute, type InputDependencies, operationRoute, type Route, readRoute } from '../api-route.ts'
 import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
-import { ContractRecordId, NullableText, Timestamp } from '../contract/generators.ts'
 import { answerPage, answerRecord, getRoute, listRoute, pageQuery } from './record-routes.ts'
 
 const webhookExample = {

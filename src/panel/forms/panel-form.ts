@@ -57,6 +57,8 @@ export interface Field {
   readonly label: string
   readonly kind: Kind
   readonly isRequired?: boolean
+  /** Digits that a spreadsheet must not take for a number. */
+  readonly isCode?: true
   /** Shown below the control. */
   readonly hint?: string
   /** Width of twelve; 6 by default. On narrow screens each field has its own line. */

@@ -24,9 +24,9 @@ import {
   SUPPLIER_CODES,
 } from '#queries/import-matches.ts'
 import { type Kind, lineInput } from '../forms/input-kinds.ts'
-import type { Fields } from '../forms/panel-form.ts'
+import type { Field, Fields } from '../forms/panel-form.ts'
 import { ITEM_TAX_INPUTS, itemFields } from '../pages/item-pages.tsx'
-import { CUSTOMER_TAX_INPUTS, personFields } from '../pages/person-form.tsx'
+import { customerInputs, supplierInputs } from '../pages/person-form.tsx'
 import type { PageContext, Section } from '../panel-route.ts'
 import { alikeItems, alikePersons, type FindAlike } from './alike-texts.ts'
 import { ITEM_HEADS, PERSON_HEADS, type Synonyms } from './column-titles.ts'
@@ -147,15 +147,12 @@ async function fieldsOfItems(visit: PageContext): Promise<Fields> {
   }
 }
 
-const fieldsOfPersons = (afterName?: Fields): Fields => ({
-  ...personFields(afterName),
-  person_type: {
-    label: 'Tipo de pessoa',
-    kind: PERSON_TYPES,
-  },
-  'address.state': { label: 'UF', kind: stateWord },
+const fieldsOfPersons = <F extends Record<'person_type' | 'address.state', Field>>(fields: F) => ({
+  ...fields,
+  person_type: { ...fields.person_type, kind: PERSON_TYPES },
+  'address.state': { ...fields['address.state'], kind: stateWord },
   last_name: { label: 'Sobrenome', kind: lineInput },
-  area_code: { label: 'DDD', kind: lineInput },
+  area_code: { label: 'DDD', kind: lineInput, isCode: true as const },
 })
 
 const PERSON_PARTS: readonly PartField[] = [
@@ -221,11 +218,10 @@ export const IMPORTED: readonly ImportableKind[] = [
     path: '/clientes',
     section: 'customers',
     words: { all: 'Clientes', title: 'Importar clientes' },
-    fields: () => ({
-      ...fieldsOfPersons(),
-      ...CUSTOMER_TAX_INPUTS,
-      ie_indicator: { label: 'Contribuinte do ICMS', kind: leadingDigit },
-    }),
+    fields() {
+      const fields = fieldsOfPersons(customerInputs())
+      return { ...fields, ie_indicator: { ...fields.ie_indicator, kind: leadingDigit } }
+    },
     heads: PERSON_HEADS,
     reading: {
       onlyNew: [],
@@ -245,7 +241,7 @@ export const IMPORTED: readonly ImportableKind[] = [
     path: '/fornecedores',
     section: 'suppliers',
     words: { all: 'Fornecedores', title: 'Importar fornecedores' },
-    fields: () => fieldsOfPersons({ trade_name: { label: 'Nome fantasia', kind: lineInput } }),
+    fields: () => fieldsOfPersons(supplierInputs()),
     heads: { ...PERSON_HEADS, trade_name: ['fantasia', 'company name', 'company'] },
     reading: {
       onlyNew: [],

@@ -60,14 +60,9 @@ const CODES: ReadonlySet<string> = new Set([
   'ncm',
   'cest',
   ...ITEM_TAX_FIELDS,
-  'state_registration',
-  'ie_indicator',
-  'phone',
-  'area_code',
-  'document',
-  'address.zip',
-  'address.number',
 ])
+
+const isCodeField = (fields: Fields, field: string): boolean => fields[field]?.isCode === true || CODES.has(field)
 
 const isNumberField = (fields: Fields, field: string): boolean => {
   const kind = fields[field]?.kind
@@ -85,7 +80,7 @@ const GROUPED_BARCODE = /^\d{1,3}(?:([.,])\d{3})(?:\1\d{3}){2,}$/
 
 /** The text of a cell: codes without invisible characters, and without the apostrophe that marks digits as a text. */
 function plainCell(fields: Fields, field: string, cell: string): string {
-  const isCode = CODES.has(field)
+  const isCode = isCodeField(fields, field)
   if (!isCode && !isNumberField(fields, field)) return cell
   return (isCode ? withoutInvisible(cell) : cell).replace(/^'(?=[\d(])/, '')
 }
@@ -98,14 +93,15 @@ const isNothing = (fields: Fields, field: string, cell: string): boolean =>
   WITH_ZEROS.has(field) || isNumberField(fields, field) ? isPlaceholder(cell) : isPlaceholderCode(cell)
 
 /** Whether a field may have any words. */
-export const isFreeText = (fields: Fields, field: string): boolean => !CODES.has(field) && !isNumberField(fields, field)
+export const isFreeText = (fields: Fields, field: string): boolean =>
+  !isCodeField(fields, field) && !isNumberField(fields, field)
 
 /** Why a cell does not have what it had in the program that wrote the file; null if nothing tells against it. */
 function damageOf(fields: Fields, field: string, text: string): string | null {
   if (text.includes(UNREADABLE)) return 'tem caracteres que não puderam ser lidos: salve o arquivo como CSV UTF-8'
   if (FORMULA_ERROR.test(text)) return 'é um erro da planilha'
   if (isNumberField(fields, field)) return null
-  const isCode = CODES.has(field)
+  const isCode = isCodeField(fields, field)
   if (SCIENTIFIC.test(text) || (isCode && EXPONENT.test(text)))
     return 'perdeu algarismos na planilha: formate a coluna como texto e preencha de novo'
   if (!isCode) return null

@@ -2,7 +2,6 @@ import * as format from '#domain/person-values.ts'
 import { bareTaxNumber, phoneKey, STATES, stateName, stateOfZip } from '#domain/person-values.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import { boundedText, nameKey } from '#domain/text.ts'
-import type { PERSON_TYPES } from '#events/person-events.ts'
 import type { CustomerObject } from '#projections/people.ts'
 import { type BalanceSide, openAmountsOf } from '#queries/open-balances.ts'
 import {
@@ -13,23 +12,13 @@ import {
   personsSharing,
 } from '#queries/person-queries.ts'
 import { getBy } from '#queries/record-queries.ts'
-import {
-  choiceInput,
-  emailInput,
-  type FoundChoice,
-  type Kind,
-  lineInput,
-  namedOptions,
-  paragraphInput,
-  phoneInput,
-  taxNumberInput,
-  zipInput,
-} from '../forms/input-kinds.ts'
-import { type Field, type Fields, type FormBody, formText, textsOf } from '../forms/panel-form.ts'
+import { CUSTOMER_FIELDS, PERSON_TYPE_NAMES, SUPPLIER_FIELDS } from '#records/persons.ts'
+import { choiceInput, type FoundChoice, type Kind, lineInput, namedOptions, zipInput } from '../forms/input-kinds.ts'
+import { type Field, type FormBody, formText, textsOf } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext } from '../panel-route.ts'
+import { fieldInputs, type Layout } from '../record-fields.ts'
 import { recordsOnPage } from '../ui/panel-list.tsx'
-import { IE_INDICATOR_NAMES } from '../words/record-words.ts'
 
 /** Customers or suppliers, as one is chosen in a form. */
 export interface SearchedParty {
@@ -155,43 +144,40 @@ export type Person = Omit<CustomerObject, 'state_registration' | 'ie_indicator'>
 /** Ticked to save a person with the name that the refusal of another suggested. */
 const SUGGESTED_NAME = '_nome'
 
-export const PERSON_TYPE_NAMES: Readonly<Record<(typeof PERSON_TYPES)[number], string>> = {
-  PF: 'Pessoa física',
-  PJ: 'Pessoa jurídica',
-}
-
-/** Fields of both forms; a supplier's extra field follows the name. */
-export const personFields = (afterName: Fields = {}, sent: FormBody = {}): Fields => ({
+/** Of both forms; `afterName` are the fields of a kind that follow the name. */
+const personLayout = <N extends string>(sent: FormBody, afterName: Readonly<Record<N, Layout>>) => ({
   name: {
-    label: 'Nome',
-    kind: { ...lineInput, read: (typed) => formText(sent, SUGGESTED_NAME) || typed },
-    isRequired: true,
     columns: 8,
-  },
+    kind: { ...lineInput, read: (typed: string) => formText(sent, SUGGESTED_NAME) || typed },
+  } as const,
   ...afterName,
   person_type: {
-    label: 'Tipo de pessoa',
+    columns: 4,
     kind: choiceInput(namedOptions(PERSON_TYPE_NAMES), 'Automático (pelo CPF/CNPJ)'),
-    columns: 4,
-  },
-  document: { label: 'CPF ou CNPJ', kind: taxNumberInput, columns: 4 },
-  phone: { label: 'Telefone', kind: phoneInput, columns: 4 },
-  email: { label: 'E-mail', kind: emailInput, columns: 4 },
-  external_id: {
-    label: 'Código externo',
-    kind: lineInput,
-    columns: 4,
-    hint: 'Código deste cadastro em outro sistema (opcional).',
-  },
-  notes: { label: 'Observações', kind: paragraphInput, columns: 12 },
-  'address.zip': { label: 'CEP', kind: checkedZip(sent), columns: 3, group: 'Endereço' },
-  'address.street': { label: 'Rua', kind: lineInput, columns: 6 },
-  'address.number': { label: 'Número', kind: lineInput, columns: 3 },
-  'address.complement': { label: 'Complemento', kind: lineInput, columns: 4 },
-  'address.district': { label: 'Bairro', kind: lineInput, columns: 4 },
-  'address.city': { label: 'Cidade', kind: lineInput, columns: 3 },
-  'address.state': { label: 'UF', kind: checkedState(sent), columns: 2 },
+  } as const,
+  document: 4 as const,
+  phone: 4 as const,
+  email: 4 as const,
+  external_id: 4 as const,
+  notes: 12 as const,
+  'address.zip': { kind: checkedZip(sent), columns: 3, group: 'Endereço' } as const,
+  'address.street': 6 as const,
+  'address.number': 3 as const,
+  'address.complement': 4 as const,
+  'address.district': 4 as const,
+  'address.city': 3 as const,
+  'address.state': { kind: checkedState(sent), columns: 2 } as const,
 })
+
+export const customerInputs = (sent: FormBody = {}) =>
+  fieldInputs(CUSTOMER_FIELDS, {
+    ...personLayout(sent, {}),
+    state_registration: { fold: 'Dados fiscais' },
+    ie_indicator: { fold: 'Dados fiscais' },
+  })
+
+export const supplierInputs = (sent: FormBody = {}) =>
+  fieldInputs(SUPPLIER_FIELDS, personLayout(sent, { trade_name: 4 }))
 
 export const sentIn = (visit: PageContext): FormBody => ('form' in visit ? (visit as FormSubmission).form : {})
 
@@ -216,17 +202,6 @@ const checkedState = (sent: FormBody): Kind => ({
     return state === null || state === typed ? null : `o CEP é de ${state}`
   },
 })
-
-/** Fields of customers for fiscal documents. */
-export const CUSTOMER_TAX_INPUTS: Fields = {
-  state_registration: { label: 'Inscrição estadual', kind: lineInput, columns: 6, fold: 'Dados fiscais' },
-  ie_indicator: {
-    label: 'Contribuinte do ICMS',
-    kind: choiceInput(namedOptions(IE_INDICATOR_NAMES)),
-    columns: 6,
-    fold: 'Dados fiscais',
-  },
-}
 
 /** Who has the name that was refused, and a free one to take with a tick. */
 export const takenName =

@@ -12,7 +12,6 @@ import {
   updateSupplier,
 } from '#commands/person-commands.ts'
 import * as format from '#domain/person-values.ts'
-import { boundedText } from '#domain/text.ts'
 import { ownValue } from '#lib/collections.ts'
 import type { CustomerObject, SupplierObject } from '#projections/people.ts'
 import { type ListOrder, reversed } from '#queries/list-statement.ts'
@@ -30,15 +29,15 @@ import {
   supplierListing,
 } from '#queries/person-queries.ts'
 import { NEWEST_FIRST, ORDER_BY_ID, ORDER_BY_NAME } from '#queries/record-queries.ts'
-import { type FileColumn, metadataCell } from '../csv-files.ts'
-import { lineInput, taxNumberInput } from '../forms/input-kinds.ts'
+import { wholeShape } from '#records/field.ts'
+import { CUSTOMER_FIELDS, PERSON_SEARCH, PERSON_STATE, SUPPLIER_FIELDS } from '#records/persons.ts'
 import { type Fields, formText } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelRoute } from '../panel-route.ts'
 import { dataExportActions } from '../person-file.ts'
+import { fieldColumns, fieldFacts, fieldInput, fileColumns } from '../record-fields.ts'
 import { type Column, type ListRequest, listFiltered } from '../ui/panel-list.tsx'
 import { loadRecord, type RecordPages, recordPages } from '../ui/record-pages.tsx'
-import { IE_INDICATOR_NAMES } from '../words/record-words.ts'
 import {
   accountCount,
   type BalancePageSide,
@@ -48,45 +47,38 @@ import {
   RECEIVABLE,
 } from './debtor-pages.tsx'
 import { forgetAction, forgetPages } from './erase-person-pages.tsx'
-import {
-  CUSTOMER_TAX_INPUTS,
-  PERSON_TYPE_NAMES,
-  type Person,
-  personFields,
-  sentIn,
-  sharingNotice,
-  takenName,
-} from './person-form.tsx'
+import { customerInputs, type Person, sentIn, sharingNotice, supplierInputs, takenName } from './person-form.tsx'
 import { PurchasesCard } from './purchase-pages.tsx'
 import { StoreCreditCard } from './return-list.tsx'
 
+/** `find` is `q` of the address: in the API, `q` finds words only. */
 const personFilters: Fields = {
-  q: { label: 'Busca', kind: lineInput, columns: 4, hint: 'Nome, CPF ou CNPJ, telefone ou código externo.' },
-  document: { label: 'CPF ou CNPJ', kind: taxNumberInput, columns: 4 },
+  q: fieldInput(PERSON_SEARCH.find, 4),
+  document: fieldInput(PERSON_SEARCH.document, 4),
 }
 
-/** `find` is `q` of the address: in the API, `q` finds words only. */
-const PersonSearch = z.object({
-  find: boundedText(120).optional(),
-  document: boundedText(20).optional(),
-  cursor: z.string().optional(),
-})
+const PersonSearch = z.object({ ...wholeShape(PERSON_SEARCH), cursor: z.string().optional() })
 
-/** Columns of both lists; a supplier's extra column follows the name. */
+/** Columns of both lists; those of a kind follow the name. */
 const personColumns =
-  <P extends Person>(side: BalancePageSide, ...afterName: Column<P>[]) =>
-  async (visit: PageContext, rows: readonly P[]): Promise<Column<P>[]> => [
-    {
-      head: 'Nome',
-      cell: ({ id, name }) => <a href={link(`${side.parties}/${id}`)}>{format.formatPersonName(name)}</a>,
-      order: 'nome',
-    },
-    ...afterName,
-    { head: 'CPF ou CNPJ', cell: ({ document }) => document && format.formatTaxNumber(document) },
-    { head: 'Telefone', cell: ({ phone }) => phone && format.formatPhone(phone), isExtra: true },
-    { head: 'E-mail', cell: ({ email }) => email, isExtra: true },
-    ...(await debtColumns(side, visit, rows)),
-  ]
+  <P extends Person, F extends typeof suppliers | typeof customers>(
+    side: BalancePageSide,
+    fields: F,
+    afterName: readonly (keyof F & string)[],
+  ) =>
+  async (visit: PageContext, rows: readonly P[]) =>
+    fieldColumns<P, F>(fields, visit.readModel.timezone, [
+      {
+        field: 'name',
+        cell: ({ id, name }) => <a href={link(`${side.parties}/${id}`)}>{format.formatPersonName(name)}</a>,
+        order: 'nome',
+      },
+      ...afterName.map((field) => ({ field, isExtra: true as const })),
+      'document',
+      { field: 'phone', isExtra: true },
+      { field: 'email', isExtra: true },
+      ...(await debtColumns(side, visit, rows)),
+    ])
 
 /** What the listed persons owe or are owed; none for roles that do not see it. */
 async function debtColumns<P extends Person>(
@@ -155,55 +147,41 @@ const personCountOf =
     )
   }
 
-/** Columns of both files; a supplier's extra column follows the name. */
-const personFile =
-  <P extends Person>(...afterName: FileColumn<P>[]) =>
-  ({ readModel }: PageContext): FileColumn<P>[] => [
-    ['Nome', ({ name }) => format.formatPersonName(name)],
-    ...afterName,
-    ['Tipo de pessoa', ({ person_type }) => PERSON_TYPE_NAMES[person_type]],
-    ['CPF ou CNPJ', ({ document }) => document && format.formatTaxNumber(document)],
-    ['Telefone', ({ phone }) => phone && format.formatPhone(phone)],
-    ['E-mail', ({ email }) => email],
-    ['Logradouro', ({ address }) => address?.street],
-    ['Número', ({ address }) => address?.number],
-    ['Complemento', ({ address }) => address?.complement],
-    ['Bairro', ({ address }) => address?.district],
-    ['Cidade', ({ address }) => address?.city],
-    ['UF', ({ address }) => address?.state],
-    ['CEP', ({ address }) => address?.zip && format.formatZipCode(address.zip)],
-    ['Código externo', ({ external_id }) => external_id],
-    ['Observações', ({ notes }) => notes],
-    ['Cadastro', ({ created_at }) => format.formatDateTimeSeconds(created_at, readModel.timezone)],
-    ['Metadados', metadataCell],
-  ]
+/** Columns of both files after the name. */
+const FILE = [
+  'person_type',
+  'document',
+  'phone',
+  'email',
+  'address.street',
+  'address.number',
+  'address.complement',
+  'address.district',
+  'address.city',
+  'address.state',
+  'address.zip',
+  'external_id',
+  'notes',
+  'created_at',
+  'metadata',
+] as const
 
-const customerFacts = (customer: CustomerObject): Facts => [
-  ['Inscrição estadual', customer.state_registration],
-  ['Contribuinte do ICMS', customer.ie_indicator && IE_INDICATOR_NAMES[customer.ie_indicator]],
-]
-
-type Facts = ReturnType<RecordPages<Person>['facts']>
-
-const personFacts = (person: Person, { readModel }: PageContext, ...afterName: Facts): Facts => [
-  ['Nome', format.formatPersonName(person.name)],
-  ...afterName,
-  ['Tipo de pessoa', PERSON_TYPE_NAMES[person.person_type]],
-  ['CPF ou CNPJ', person.document && format.formatTaxNumber(person.document)],
-  ['Telefone', person.phone && format.formatPhone(person.phone)],
-  ['E-mail', person.email],
-  ['Endereço', addressText(person.address)],
-  ['Código externo', person.external_id],
-  ['Observações', person.notes],
-  ['Cadastro', format.formatDateTime(person.created_at, readModel.timezone)],
+/** Facts of both after the name. */
+const personFacts = (person: Person, { readModel }: PageContext) =>
   [
-    'Dados pessoais excluídos (LGPD) em',
-    person.forgotten_at && format.formatDateTime(person.forgotten_at, readModel.timezone),
-  ],
-  ['Exclusão do restante', forgettingText(person, readModel.today)],
-  ['Excluído em', person.deleted_at && format.formatDateTime(person.deleted_at, readModel.timezone)],
-  ['Última alteração', format.formatDateTime(person.updated_at, readModel.timezone)],
-]
+    'person_type',
+    'document',
+    'phone',
+    'email',
+    ['address', addressText(person.address)],
+    'external_id',
+    'notes',
+    'created_at',
+    'forgotten_at',
+    ['forgetting_due_on', forgettingText(person, readModel.today)],
+    'deleted_at',
+    'updated_at',
+  ] as const
 
 /** A due day that has come is that of open accounts or orders, which have no date (PRIV-5). */
 function forgettingText({ forgetting_due_on: day }: Person, today: string): string | null {
@@ -260,43 +238,104 @@ const forced = (form: FormSubmission['form']): object => (formText(form, DEBT_SH
 const STAYS =
   'Ficam as vendas, contas e valores, sem o nome, o número do cadastro e o código externo. Documentos fiscais emitidos pelo seu sistema fiscal não são alterados.'
 
-const customerPages = recordPages<CustomerObject>({
-  path: '/clientes',
-  section: 'customers',
-  editing: 'edit_people',
+/** Differences between the pages of customers and of suppliers. */
+interface PersonPagesKind<P extends Person>
+  extends Pick<RecordPages<P>, 'facts' | 'fields' | 'create' | 'more' | 'getShown'> {
+  readonly subject: 'customer' | 'supplier'
+  readonly words: { readonly all: string; readonly one: string; readonly stays: string; readonly goes: string }
+  readonly side: BalancePageSide
+  readonly listing: PersonListing
+  readonly list: Pick<RecordPages<P>['list'], 'columns' | 'file'>
+  readonly get: typeof getCustomer
+  readonly update: Pick<NonNullable<RecordPages<P>['update']>, 'schema' | 'command'>
+  readonly remove: NonNullable<RecordPages<P>['remove']>['command']
+}
+
+function personPages<P extends Person>({ words, side, listing, subject, ...kind }: PersonPagesKind<P>): PanelRoute[] {
+  const { parties: path } = side
+  const section = `${subject}s` as const
+  const { one } = words
+  const get = ({ readModel }: PageContext, id: number) => kind.get(readModel.reader, id)
+  const pages = recordPages<P>({
+    path,
+    section,
+    editing: 'edit_people',
+    subject,
+    words: { all: words.all, create: `Novo ${one}`, none: `Nenhum ${one} encontrado.` },
+    list: {
+      ...kind.list,
+      filters: personFilters,
+      order: 'nome',
+      page: personPageOf(listing),
+      summary: personCountOf(listing, side),
+      more: [{ label: 'Importar', to: `${path}/importar` }],
+    },
+    get,
+    getShown: kind.getShown,
+    nameOf,
+    isOpen: isChangeable,
+    head: (person, visit) =>
+      person.deleted_at === null
+        ? {
+            more: dataExportActions(subject, person, visit),
+            dangers: [forgetAction(visit, person, `${path}/${person.id}`)],
+          }
+        : {},
+    notice: sharingNotice(listing, path),
+    problem: takenName(kind.get, path),
+    facts: kind.facts,
+    more: kind.more,
+    fields: kind.fields,
+    create: kind.create,
+    update: { label: `Editar ${one}`, ...kind.update },
+    remove: {
+      label: `Excluir ${one}`,
+      question: `O ${one} deixa de aparecer nas listas. ${words.stays}`,
+      intro: openAccountsOf(side),
+      inputOf: forced,
+      command: kind.remove,
+    },
+  })
+  const forgetting = forgetPages({
+    path: `${path}/:id`,
+    section,
+    kind: subject,
+    goes: words.goes,
+    stays: STAYS,
+    canWait: true,
+    recordOf: (visit) => loadRecord<P>(visit, get),
+    personOf: (person) => person,
+  })
+  return [...pages, ...forgetting]
+}
+
+const customers = { ...CUSTOMER_FIELDS, ...PERSON_STATE }
+const suppliers = { ...SUPPLIER_FIELDS, ...PERSON_STATE }
+
+const customerPages = personPages<CustomerObject>({
   subject: 'customer',
   words: {
     all: 'Clientes',
-    create: 'Novo cliente',
-    none: 'Nenhum cliente encontrado.',
+    one: 'cliente',
+    stays: 'Vendas e contas já feitas ficam como estão.',
+    goes: 'Serão apagados nome, documento, endereço, telefone, e-mail e observações do cliente e os dados de quem comprou nos pedidos dele.',
   },
+  side: RECEIVABLE,
+  listing: customerListing,
   list: {
-    filters: personFilters,
-    columns: personColumns<CustomerObject>(RECEIVABLE),
-    order: 'nome',
-    page: personPageOf(customerListing),
-    summary: personCountOf(customerListing, RECEIVABLE),
-    file: (visit) => [
-      ...personFile<CustomerObject>()(visit),
-      ['Inscrição estadual', ({ state_registration }) => state_registration],
-      ['Contribuinte do ICMS', ({ ie_indicator }) => ie_indicator],
-    ],
-    more: [{ label: 'Importar', to: '/clientes/importar' }],
+    columns: personColumns<CustomerObject, typeof customers>(RECEIVABLE, customers, []),
+    file: ({ readModel }) =>
+      fileColumns(customers, readModel.timezone, ['name', ...FILE, 'state_registration', 'ie_indicator']),
   },
-  get: ({ readModel }, id) => getCustomer(readModel.reader, id),
+  get: getCustomer,
   getShown: ({ readModel }, id) => getCustomerOrDebtor(readModel.reader, id),
-  nameOf,
-  isOpen: isChangeable,
-  head: (customer, visit) =>
-    customer.deleted_at === null
-      ? {
-          more: dataExportActions('customer', customer, visit),
-          dangers: [forgetAction(visit, customer, `/clientes/${customer.id}`)],
-        }
-      : {},
-  notice: sharingNotice(customerListing, '/clientes'),
-  problem: takenName(getCustomer, '/clientes'),
-  facts: (customer, visit) => [...personFacts(customer, visit), ...customerFacts(customer)],
+  facts: (customer, visit) =>
+    fieldFacts(customers, customer, visit.readModel.timezone, [
+      'name',
+      ...personFacts(customer, visit),
+      'state_registration',
+      'ie_indicator',
+    ]),
   more: async ({ id }, visit) => (
     <>
       {await PartyBalanceCard({ visit, side: RECEIVABLE, id })}
@@ -304,90 +343,35 @@ const customerPages = recordPages<CustomerObject>({
       {await StoreCreditCard({ visit, id })}
     </>
   ),
-  fields: (visit) => ({ ...personFields({}, sentIn(visit)), ...CUSTOMER_TAX_INPUTS }),
+  fields: (visit) => customerInputs(sentIn(visit)),
   create: { schema: CreateCustomerInput, command: createCustomer },
-  update: { label: 'Editar cliente', schema: CustomerChanges, command: updateCustomer },
-  remove: {
-    label: 'Excluir cliente',
-    question: 'O cliente deixa de aparecer nas listas. Vendas e contas já feitas ficam como estão.',
-    intro: openAccountsOf(RECEIVABLE),
-    inputOf: forced,
-    command: deleteCustomer,
-  },
+  update: { schema: CustomerChanges, command: updateCustomer },
+  remove: deleteCustomer,
 })
 
-const supplierPages = recordPages<SupplierObject>({
-  path: '/fornecedores',
-  section: 'suppliers',
-  editing: 'edit_people',
+const supplierPages = personPages<SupplierObject>({
   subject: 'supplier',
   words: {
     all: 'Fornecedores',
-    create: 'Novo fornecedor',
-    none: 'Nenhum fornecedor encontrado.',
+    one: 'fornecedor',
+    stays: 'Contas já criadas ficam como estão.',
+    goes: 'Serão apagados nome, nome fantasia, documento, endereço, telefone, e-mail e observações do fornecedor.',
   },
+  side: PAYABLE,
+  listing: supplierListing,
   list: {
-    filters: personFilters,
-    columns: personColumns<SupplierObject>(PAYABLE, {
-      head: 'Nome fantasia',
-      cell: ({ trade_name }) => trade_name,
-      isExtra: true,
-    }),
-    order: 'nome',
-    page: personPageOf(supplierListing),
-    summary: personCountOf(supplierListing, PAYABLE),
-    file: personFile<SupplierObject>(['Nome fantasia', ({ trade_name }) => trade_name]),
-    more: [{ label: 'Importar', to: '/fornecedores/importar' }],
+    columns: personColumns<SupplierObject, typeof suppliers>(PAYABLE, suppliers, ['trade_name']),
+    file: ({ readModel }) => fileColumns(suppliers, readModel.timezone, ['name', 'trade_name', ...FILE]),
   },
-  get: ({ readModel }, id) => getSupplier(readModel.reader, id),
+  get: getSupplier,
   getShown: ({ readModel }, id) => getSupplierOrCreditor(readModel.reader, id),
-  nameOf,
-  isOpen: isChangeable,
-  head: (supplier, visit) =>
-    supplier.deleted_at === null
-      ? {
-          more: dataExportActions('supplier', supplier, visit),
-          dangers: [forgetAction(visit, supplier, `/fornecedores/${supplier.id}`)],
-        }
-      : {},
-  notice: sharingNotice(supplierListing, '/fornecedores'),
-  problem: takenName(getSupplier, '/fornecedores'),
-  facts: (supplier, visit) => personFacts(supplier, visit, ['Nome fantasia', supplier.trade_name]),
+  facts: (supplier, visit) =>
+    fieldFacts(suppliers, supplier, visit.readModel.timezone, ['name', 'trade_name', ...personFacts(supplier, visit)]),
   more: ({ id }, visit) => PartyBalanceCard({ visit, side: PAYABLE, id }),
-  fields: (visit) =>
-    personFields({ trade_name: { label: 'Nome fantasia', kind: lineInput, columns: 4 } }, sentIn(visit)),
+  fields: (visit) => supplierInputs(sentIn(visit)),
   create: { schema: CreateSupplierInput, command: createSupplier },
-  update: { label: 'Editar fornecedor', schema: SupplierChanges, command: updateSupplier },
-  remove: {
-    label: 'Excluir fornecedor',
-    question: 'O fornecedor deixa de aparecer nas listas. Contas já criadas ficam como estão.',
-    intro: openAccountsOf(PAYABLE),
-    inputOf: forced,
-    command: deleteSupplier,
-  },
+  update: { schema: SupplierChanges, command: updateSupplier },
+  remove: deleteSupplier,
 })
 
-const forgetting = [
-  ...forgetPages({
-    path: '/clientes/:id',
-    section: 'customers',
-    kind: 'customer',
-    goes: 'Serão apagados nome, documento, endereço, telefone, e-mail e observações do cliente e os dados de quem comprou nos pedidos dele.',
-    stays: STAYS,
-    canWait: true,
-    recordOf: (visit) => loadRecord<CustomerObject>(visit, ({ readModel }, id) => getCustomer(readModel.reader, id)),
-    personOf: (customer) => customer,
-  }),
-  ...forgetPages({
-    path: '/fornecedores/:id',
-    section: 'suppliers',
-    kind: 'supplier',
-    goes: 'Serão apagados nome, nome fantasia, documento, endereço, telefone, e-mail e observações do fornecedor.',
-    stays: STAYS,
-    canWait: true,
-    recordOf: (visit) => loadRecord<SupplierObject>(visit, ({ readModel }, id) => getSupplier(readModel.reader, id)),
-    personOf: (supplier) => supplier,
-  }),
-]
-
-export const peoplePages: readonly PanelRoute[] = [...customerPages, ...supplierPages, ...forgetting]
+export const peoplePages: readonly PanelRoute[] = [...customerPages, ...supplierPages]

@@ -12,8 +12,9 @@ import {
 } from '#domain/person-values.ts'
 import type { DataOf, EventName } from '#events/catalogue.ts'
 import type { TAX_REGIMES } from '#events/company-events.ts'
-import type { IE_INDICATORS } from '#events/person-events.ts'
 import type { Envelope } from '#ledger/command.ts'
+import { choiceNames } from '#records/field.ts'
+import { CUSTOMER_FIELDS } from '#records/persons.ts'
 import { eventName } from './event-words.ts'
 import { PERMISSION_NAMES, ROLE_NAMES } from './message-words.ts'
 
@@ -24,12 +25,6 @@ export const CARD_BRAND_NAMES: Readonly<Record<(typeof CARD_BRANDS)[number], str
   amex: 'American Express',
   hipercard: 'Hipercard',
   other: 'Outra bandeira',
-}
-
-export const IE_INDICATOR_NAMES: Readonly<Record<(typeof IE_INDICATORS)[number], string>> = {
-  1: '1 – Contribuinte do ICMS',
-  2: '2 – Contribuinte isento de inscrição',
-  9: '9 – Não contribuinte',
 }
 
 /** Origins of goods, as in fiscal documents. */
@@ -56,6 +51,7 @@ export const TAX_REGIME_NAMES: Readonly<Record<(typeof TAX_REGIMES)[number], str
 
 /** Names of enumerated values, by field. */
 export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  ...choiceNames(CUSTOMER_FIELDS),
   plan: PLAN_NAMES,
   tax_regime: TAX_REGIME_NAMES,
   kind: {
@@ -90,7 +86,6 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
   role: ROLE_NAMES,
   permissions: PERMISSION_NAMES,
   method: { totp: 'aplicativo autenticador', passkey: 'chave de acesso' },
-  person_type: { PF: 'Pessoa física', PJ: 'Pessoa jurídica' },
   type: { product: 'Produto', service: 'Serviço' },
   reason: {
     count: 'Contagem',
@@ -176,7 +171,6 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
   },
   origin: { api: 'API', pdv: 'Ponto de venda', system: 'Loja online', sale: 'Venda', ...GOODS_ORIGIN_NAMES },
   brand: CARD_BRAND_NAMES,
-  ie_indicator: IE_INDICATOR_NAMES,
   payment_method: {
     cash: 'Dinheiro',
     pix: 'Pix',
