@@ -94,7 +94,9 @@ export function documentTypeMismatch(before: PersonFields, changes: Partial<Pers
 }
 
 /** Address with every part present; null if all are empty. */
-function addressOf(input: { readonly [N in keyof typeof ADDRESS_FIELDS]?: string | null | undefined }): PersonFields['address'] {
+function addressOf(
+  input: { readonly [N in keyof typeof ADDRESS_FIELDS]?: string | null | undefined },
+): PersonFields['address'] {
   const address = recordedValues(ADDRESS_FIELDS, input)
   return Object.values(address).some((part) => part !== null) ? address : null
 }
