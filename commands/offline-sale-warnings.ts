@@ -31,12 +31,14 @@ export function findWarnings(rows: Rows, sale: OfflineSaleUpload, parts: Parts, 
       thousandths < 0 ? [warning('negative_stock', { product_id: id, found: fromThousandths(thousandths) })] : [],
     ),
     ...paymentWarnings(rows, sale, parts.change),
-    ...(isOfOther(rows, sale.cash_session_id, sale.sellerId)
-      ? [warning('session_of_other', { found: sale.cash_session_id })]
-      : []),
+    ...sessionWarnings(rows, sale),
     ...clockWarnings(rows, sale, now),
   ]
 }
+
+/** The drawer that a till names is another user's. */
+export const sessionWarnings = (rows: Rows, { cash_session_id: found, sellerId }: OfflineSaleUpload) =>
+  isOfOther(rows, found, sellerId) ? [warning('session_of_other', { found })] : []
 
 export const warning = (
   code: OfflineSaleWarning['code'],

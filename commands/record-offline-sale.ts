@@ -27,6 +27,7 @@ import {
   cancellationWarnings,
   findWarnings,
   type OfflineSaleSums,
+  sessionWarnings,
   stockAfter,
   warning,
 } from './offline-sale-warnings.ts'
@@ -53,7 +54,7 @@ export const recordOfflineSale = command<OfflineSaleUpload>({
   decide(rows, sale, context) {
     const known = rows.get(offlineSaleById(sale.offline_id))
     return known
-      ? decideRepeated(rows, sale, known, context.now)
+      ? decideRepeated(rows, sale, known, context)
       : recordSale(rows, sale, context, { fingerprint: fingerprintOf(sale) })
   },
 })
@@ -129,7 +130,13 @@ const usedWarnings = (rows: Rows, { status }: OfflineSale, { payments }: Pick<Co
     : findUsed(rows, payments).map(({ found, sale_id }) => ({ ...warning('payment_already_used', { found }), sale_id }))
 
 /** Decides an upload with a known identifier: the same sale, its cancellation, or a different sale. */
-function decideRepeated(rows: Rows, sale: OfflineSaleUpload, known: Readonly<OfflineSaleRow>, now: string): Decision {
+function decideRepeated(
+  rows: Rows,
+  sale: OfflineSaleUpload,
+  known: Readonly<OfflineSaleRow>,
+  context: DecisionContext,
+): Decision {
+  const { now, permit } = context
   const unchanged = accept('unchanged', `sale/${known.sale_id}`, [], [], { warnings: known.warnings })
   if (isRepeated(sale, known)) return unchanged
   const recorded = existing(rows, saleById(known.sale_id))
@@ -138,10 +145,13 @@ function decideRepeated(rows: Rows, sale: OfflineSaleUpload, known: Readonly<Off
     return refuse('duplicate_resource', { field: 'offline_id', conflicting_id: known.sale_id })
   if (sale.status === 'completed' || recorded.status === 'cancelled') return unchanged
   const { cash_session_id: sessionId, cancelled_at: at } = sale
+  const granted = recorded.seller_id === (sale.sellerId ?? null) ? {} : permit('cancel_all')
+  if (isRefusal(granted)) return granted
   if (at !== null && isImpossibleAtTill(at, now)) return invalid('cancelled_at', IMPOSSIBLE_AT_TILL)
-  const events = cancellation(rows, recorded, { reason: null, sessionId, userId: cancellerOf(sale), at })
+  const events = cancellation(rows, recorded, { reason: null, sessionId, userId: cancellerOf(sale), at }, granted)
   if (isRefusal(events)) return events
-  const warnings = [...known.warnings, ...cancellationWarnings(at, sale.created_at, now)]
+  const ofSession = sessionId === recorded.cash_session_id ? [] : sessionWarnings(rows, sale)
+  const warnings = [...known.warnings, ...ofSession, ...cancellationWarnings(at, sale.created_at, now)]
   return accept('updated', unchanged.subject, events, [], { warnings })
 }
 

@@ -231,6 +231,10 @@ function refusalText(refusal: NotRecorded): { message: string; errors: Record<st
     const errors = { status: ['a venda tem documento fiscal autorizado'] }
     return { message: 'A venda tem documento fiscal e não pode mais ser cancelada.', errors }
   }
+  if (refused === 'permission_required') {
+    const errors = { status: ['a venda é de outro usuário'] }
+    return { message: 'A venda é de outro usuário: quem pode cancelar vendas de outros a cancela.', errors }
+  }
   if (refused === 'sale_returned') {
     const errors = { status: ['a venda já tem devolução'] }
     return { message: 'A venda já tem devolução e não pode mais ser cancelada.', errors }

@@ -75,6 +75,18 @@ describe('the doors beside the panel, as a thief tries them', () => {
     expect(cancelled.status, 'a counter sale, by the API').to.equal(409)
   })
 
+  it('cancels the sale of no other user, whatever its upload says [UP-1080]', async () => {
+    const [at, id] = [AT(), `v${named + 1}`]
+    await sold(other, { created_at: at })
+    const before = await stock()
+    const cancelled = counter.sale(id, { created_at: at, status: 'cancelled' })
+    const [refused] = (await upload(till, [cancelled])).results
+    expect(refused).to.include({ status: 'error', code: 'permission_required', sale_id: null })
+    expect([await stock(), (await company.get('/sales')).body.data[0].status]).to.deep.equal([before, 'completed'])
+    expect((await owner.get('/painel/caixas/recusadas')).html).to.include('venda é de outro usuário')
+    expect((await upload(other, [cancelled])).results[0].status).to.equal('cancelled')
+  })
+
   it('keeps 1,000 returns of sales that never come from the sales of others [UP-101]', async () => {
     const waiting = Array.from({ length: 60 }, (_, n) => back({ sale_offline_id: `nunca ${n % 3}` }))
     const states = (await giveBack(till, ...waiting)).map(({ status }) => status)

@@ -33,12 +33,15 @@ export async function refusedSaleOf({ readModel, params }: PageContext): Promise
 export const refusedTitle = ({ offline_id }: RefusedSale): string =>
   `Venda recusada: ${offline_id || 'sem identificação'}`
 
+/** Codes of cancellations that the state of the sale forbids. */
+const CANCELLATIONS = ['already_settled', 'has_payments', 'fiscal_document_issued', 'sale_returned']
+
 /** Why a refused sale cannot be recorded, even corrected; null if it can. */
 export function recordingObstacle({ settled_at, sent, code }: RefusedSaleDetails): string | null {
   if (settled_at !== null) return 'Esta venda já está resolvida.'
   if (sent === null) return 'A venda era grande demais para ser guardada: registre o valor de outra forma.'
-  const isCancellation = ['already_settled', 'has_payments', 'fiscal_document_issued'].includes(code)
-  return isCancellation ? 'A venda já está registrada e não pode mais ser cancelada.' : null
+  if (code === 'permission_required') return 'A venda já está registrada: cancele-a na página dela.'
+  return CANCELLATIONS.includes(code) ? 'A venda já está registrada e não pode mais ser cancelada.' : null
 }
 
 /** Why it cannot be recorded unchanged: a malformed upload cannot. */

@@ -3,18 +3,21 @@ import { cancelSale } from '#commands/cancel-sale.ts'
 import { recordFiscalDocument } from '#commands/fiscal-document-commands.ts'
 import { fingerprintOf } from '#commands/offline-sale-input.ts'
 import { recordOfflineSale } from '#commands/record-offline-sale.ts'
+import { refuse } from '#domain/refusals.ts'
 import { event } from '#events/catalogue.ts'
-import type { Accepted } from '#ledger/command.ts'
+import type { Accepted, Permit } from '#ledger/command.ts'
 import { offlineSaleById } from '#projections/fiscal-documents.ts'
 import {
+  cashSessionOpened,
   customerCreated,
   itemCreated,
   offlineSale,
   offlineSaleCancelled,
   offlineSaleCompleted,
   paymentTypeCreated,
+  userCreated,
 } from '../../../support/facts.ts'
-import { FIRST_NEW_ID, given } from '../../../support/given.ts'
+import { by, FIRST_NEW_ID, given } from '../../../support/given.ts'
 import { ACCOUNT, CARD, CASH, input, ofProduct, paidBy, recorded, shop, warning } from './shop.ts'
 
 describe('record offline sale', () => {
@@ -222,6 +225,29 @@ describe('repeated upload of an offline sale as cancelled', () => {
       }
     })
   }
+
+  it('of another user needs the permission to cancel all [UP-1080]', async () => {
+    const scenario = await given(...shop, userCreated({ id: 5 }), userCreated({ id: 6 }))
+    const cancel = (sellerId: number, permit?: Permit) =>
+      scenario.when(recordOfflineSale, { ...input(cancelled), sellerId }, 'pdv', `user/${sellerId}`, null, [], permit)
+    const refuseAll: Permit = (permission) => refuse('permission_required', { permission })
+    await scenario.when(recordOfflineSale, { ...sale, sellerId: 5 }, 'pdv')
+    ;(await cancel(6, refuseAll)).refuses('permission_required', { permission: 'cancel_all' })
+    const [own, asManager] = [await cancel(5, refuseAll), await cancel(6)]
+    own.accepts('updated', event('SaleCancelled', { id: FIRST_NEW_ID, reason: null, restock }))
+    asManager.accepts('unchanged')
+  })
+
+  it('warns of a drawer of another user [CASH-761]', async () => {
+    const opened = by('user/5', cashSessionOpened({ session_id: 'gaveta' }))
+    const scenario = await given(...shop, userCreated({ id: 5 }), userCreated({ id: 6 }), opened)
+    await scenario.when(recordOfflineSale, { ...sale, sellerId: 5 }, 'pdv')
+    const upload = { ...input({ ...cancelled, cash_session_id: 'gaveta' }), sellerId: 6 }
+    const decided = await scenario.when(recordOfflineSale, upload, 'pdv')
+    expect((decided.decision as Accepted).remarks).to.deep.equal({
+      warnings: [warning('session_of_other', { found: 'gaveta' })],
+    })
+  })
 
   it('deletes its receivables [UP-12, UP-16]', async () => {
     const scenario = await given(...shop)
