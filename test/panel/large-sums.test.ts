@@ -64,6 +64,13 @@ describe('sums beyond 2^53 cents', () => {
     const { body } = await company.get(`/customers/${customer}/credit`)
     expect(body.data).to.deep.include({ balance: left })
     expect(body.data.movements[0]).to.include({ amount: '-9999999999.99', balance: left })
+    const debt = { description: 'Fiado', due_date: '2020-01-31', amount: '9999999999.99', customer_id: customer }
+    const owed = (await company.post('/finance/receivables', debt)).body.data
+    await pool.query(
+      `insert into read.receivables select (json_populate_record(a, json_build_object('id', a.id + 1000000 + n * 10))).*
+         from read.receivables a cross join generate_series(1, $2::int) n where company_id = $1 and id = $3`,
+      [company.id, COPIES, owed.id],
+    )
     await refreshSalesRollups(pool, company.id, () => false)
     const today = dateInZone(new Date().toISOString(), 'America/Sao_Paulo')
     const shown = async (path: string) => {
@@ -71,7 +78,9 @@ describe('sums beyond 2^53 cents', () => {
       expect(status, path).to.equal(200)
       return textIn(html)
     }
-    expect(await shown(`/clientes/${customer}`)).to.include(shownMoney(left))
+    expect(await shown(`/clientes/${customer}`))
+      .to.include(shownMoney(left))
+      .and.include(shownMoney(SUM))
     expect(await shown('/caixas/fechamento')).to.include(shownMoney(SUM))
     const start = await shown('')
     expect(start).to.include(shownMoney('200009999999799.99'))

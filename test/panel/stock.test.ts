@@ -75,6 +75,8 @@ describe('panel: stock', () => {
     expect(await textOf(`${PATH}/${free.id}`)).to.include('R$ 0,00: preço zerado')
     const shown = await textOf(`${PATH}/${lossy.id}`)
     expect(shown).to.include('R$ 6,00: abaixo do custo').and.include('1,5 UN (não inteira)')
+    const worst = await item({ name: 'Erro', price: '0.01', cost: '9999999999.99' })
+    expect(await textOf(`${PATH}/${worst.id}`)).to.include('(-99.999.999.999.800,00%)')
     expect(await textOf(`${PATH}/${good.id}`)).to.include('Margem R$ 4,00 (40,00%)')
     expect(await textOf(`${PATH}/${good.id}/editar`)).to.include('Margem: R$ 4,00 (40,00%)')
     const clerk = await panelUser(api, company, 'clerk')

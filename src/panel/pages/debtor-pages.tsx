@@ -1,4 +1,4 @@
-import { toCents } from '#domain/money.ts'
+import { toBigCents } from '#domain/money.ts'
 import { formatCount, formatDay, formatMoney, formatPersonName } from '#domain/person-values.ts'
 import {
   BALANCE_AGES,
@@ -178,7 +178,7 @@ export async function PartyBalanceCard({ visit, side, id }: PartyOwedProps) {
           hint={owed.since && `a mais antiga: ${formatDay(owed.since)}`}
         />
       </Stats>
-      {toCents(owed.overdue) > 0 && <AgeStats owed={owed} />}
+      {toBigCents(owed.overdue) > 0n && <AgeStats owed={owed} />}
       <OpenAccounts side={side} accounts={owed.accounts} today={today} />
       {owed.count > owed.accounts.length && (
         <p class="hint">{`As ${owed.accounts.length} que vencem primeiro, de ${formatCount(owed.count)}.`}</p>

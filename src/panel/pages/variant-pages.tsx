@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { CreateItemInput, createItem } from '#commands/item-commands.ts'
 import { deleteItemPicture, setItemPicture } from '#commands/item-picture.ts'
 import { ITEM_TAX_FIELDS } from '#domain/fiscal-values.ts'
-import { fromCents, toCents } from '#domain/money.ts'
+import { fromCents, toCents, toDecimal } from '#domain/money.ts'
 import { formatMoney, formatPercentage } from '#domain/person-values.ts'
 import { invalid, type Refusal } from '#domain/refusals.ts'
 import { httpStatusOf } from '#http/problems.ts'
@@ -47,7 +47,9 @@ export function marginText({ price, cost }: Priced): string | null {
   const cents = toCents(price)
   if (cost === null || cents === 0) return null
   const margin = cents - toCents(cost)
-  return `${formatMoney(fromCents(margin))} (${formatPercentage(fromCents(Math.round((margin * 10_000) / cents)))})`
+  // A price of 0.01 has a margin of more hundredths of a percent than a number holds.
+  const hundredths = BigInt(Math.round((margin * 10_000) / cents))
+  return `${formatMoney(fromCents(margin))} (${formatPercentage(toDecimal(hundredths, 2))})`
 }
 
 const pathOf = (id: number): string => `/catalogo/${id}/imagem`
