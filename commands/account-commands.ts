@@ -2,10 +2,10 @@ import * as z from 'zod'
 import { CalendarDate, Instant } from '#domain/instant.ts'
 import { fromCents, Money, toCents } from '#domain/money.ts'
 import { instalmentAmounts, instalmentDates } from '#domain/payment-rules.ts'
-import { MetadataInput, mergedMetadata, wholeMetadata } from '#domain/record-values.ts'
+import { mergedMetadata, wholeMetadata } from '#domain/record-values.ts'
 import { forgotten, invalid, type Refusal, refuse } from '#domain/refusals.ts'
 import type { Permission } from '#domain/rights.ts'
-import { boundedText, Id, NewExternalId, optionalText, REQUIRED_FIELD } from '#domain/text.ts'
+import { boundedText, Id, optionalText, REQUIRED_FIELD } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import {
   accept,
@@ -22,27 +22,11 @@ import type { Rows } from '#ledger/working-set.ts'
 import { isJsonObject } from '#lib/json.ts'
 import { type AccountFields, type AccountRow, type NewAccount, standingPayments } from '#projections/finance.ts'
 import type { PersonRow } from '#projections/people.ts'
+import { ACCOUNT_FIELDS, PositiveMoney } from '#records/accounts.ts'
+import { recordedValues, wholeShape } from '#records/field.ts'
 import { changedRecordFields, duplicateOf, isEmpty, type RecordId } from './record-commands.ts'
 
-/** Greater than zero. */
-const Amount = Money.refine((value) => value !== '0.00', 'deve ser maior que zero')
-
-const externalId = { external_id: NewExternalId.nullish() }
-
-/** Fields of a whole account except external id and counterparty: POST, PUT and batch items. */
-export const accountShape = {
-  description: boundedText(200),
-  amount: Amount,
-  due_date: CalendarDate,
-  /** Absent: unchanged, also in a PUT. */
-  metadata: MetadataInput.nullish(),
-}
-
-/** Fields of PATCH; absent ones stay unchanged. */
-export const accountChangesShape = { ...externalId, ...z.strictObject(accountShape).partial().shape }
-
-const account = z.strictObject({ ...externalId, ...accountShape })
-type AccountInput = z.infer<typeof account>
+type AccountInput = z.infer<z.ZodObject<ReturnType<typeof wholeShape<typeof ACCOUNT_FIELDS>>>>
 
 /** Of POST. */
 type NewAccountInput = Omit<AccountInput, 'due_date'> & {
@@ -78,17 +62,15 @@ const Installments = z
   .meta({ id: 'InstallmentsInput' })
 type Installments = z.infer<typeof Installments>
 
-/** Fields of POST: the due date may be left out where instalments say theirs. */
-const newAccountShape = {
-  ...accountShape,
-  due_date: CalendarDate.optional(),
-  installments: Installments.nullish(),
-}
-
-/** Body of POST: instalments say the due dates themselves. */
+/** Body of POST: the due date may be left out where instalments say theirs. */
 export const newAccount = <S extends z.ZodRawShape>(shape: S) =>
   z
-    .strictObject({ external_id: NewExternalId.nullish(), ...newAccountShape, ...shape })
+    .strictObject({
+      ...wholeShape(ACCOUNT_FIELDS),
+      due_date: CalendarDate.optional(),
+      installments: Installments.nullish(),
+      ...shape,
+    })
     .refine(
       (body: { due_date?: unknown; installments?: unknown }) => (body.due_date ?? body.installments) !== undefined,
       {
@@ -107,7 +89,7 @@ export const Settlement = z.strictObject({
 
 /** Body of a payment (ACCT-100); received is amount + interest + fine - discount. */
 export const AccountPaymentBody = z.strictObject({
-  amount: Amount,
+  amount: PositiveMoney,
   paid_at: Instant.nullish(),
   payment_method: optionalText(60),
   interest: Money.nullish(),
@@ -217,8 +199,8 @@ export function createAccount<P extends object, N>(side: AccountSide<P, N>): Com
     decide(rows, input, { nextId, origin }) {
       const party = findParty(rows, side.party, input) ?? side.party.recorded(null)
       if (isRefusal(party)) return party
-      const { external_id = null, description } = input
-      const metadata = wholeMetadata(input.metadata)
+      const fields = { ...recordedValues(ACCOUNT_FIELDS, input), ...party, metadata: wholeMetadata(input.metadata) }
+      const { external_id } = fields
       const same = external_id && duplicateOf('external_id', rows.get(side.byExternalId(external_id)), null)
       if (same) return same
       const parts = partsOf(input)
@@ -228,14 +210,12 @@ export function createAccount<P extends object, N>(side: AccountSide<P, N>): Com
       const [group = 0] = ids
       const events = parts.map(({ amount, due_date }, n) =>
         side.created(ids[n] as number, {
+          ...fields,
           external_id: n === 0 ? external_id : null,
-          origin: source,
-          description,
-          ...party,
           amount,
           due_date,
+          origin: source,
           sale_id: null,
-          metadata,
           ...(input.installments && { installment: { group, number: n + 1, count: parts.length } }),
         }),
       )
@@ -295,9 +275,9 @@ export function replaceAccount<P extends object, N>(side: AccountSide<P, N>): Co
       if (lock) return lock
       const party = findParty(rows, side.party, input, known) ?? side.party.recorded(null)
       if (isRefusal(party)) return party
-      const { external_id, description, amount, due_date } = input
       const metadata = input.metadata === undefined ? (known?.doc.metadata ?? null) : wholeMetadata(input.metadata)
-      const fields = { external_id, description, ...party, amount, due_date, metadata }
+      const { external_id } = input
+      const fields = { ...recordedValues(ACCOUNT_FIELDS, input), external_id, ...party, metadata }
       if (!known) {
         const start = { ...fields, origin: origin === 'api' ? 'api' : 'pdv', sale_id: null } as const
         const created = side.created(nextId(side.name), start)
@@ -337,12 +317,12 @@ function isAsStored<P extends object, N>(
   { doc }: Readonly<AccountRow<P>>,
   input: AccountInput & N,
 ): boolean {
-  const { description, amount, due_date } = input
+  const { external_id: _, ...fields } = recordedValues(ACCOUNT_FIELDS, input)
   const { id, external_id } = named(input)
   const party =
     typeof external_id === 'string' ? { [`${field}_external_id`]: external_id } : { [`${field}_id`]: id ?? null }
   const metadata = input.metadata === undefined ? undefined : wholeMetadata(input.metadata)
-  return isEmpty(changedRecordFields<object>(doc, { description, amount, due_date, metadata, ...party }))
+  return isEmpty(changedRecordFields<object>(doc, { ...fields, metadata, ...party }))
 }
 
 interface Update<N> extends RecordId {
@@ -365,12 +345,15 @@ export function updateAccount<P extends object, N>(side: AccountSide<P, N>): Com
       if (lock) return lock
       const party = findParty(rows, side.party, patch, known)
       if (party && isRefusal(party)) return party
-      const { external_id, description, amount, due_date } = patch
+      const { external_id } = patch
       const same = external_id && duplicateOf('external_id', rows.get(side.byExternalId(external_id)), id)
       if (same) return same
       const metadata = mergedMetadata(known.doc.metadata, patch.metadata)
       if (metadata && isRefusal(metadata)) return metadata
-      const after = { external_id, description, ...party, amount, due_date, metadata } as Partial<AccountFields & P>
+      const own = Object.fromEntries(
+        Object.keys(ACCOUNT_FIELDS).map((name) => [name, patch[name as keyof AccountInput]]),
+      )
+      const after = { ...own, ...party, metadata } as Partial<AccountFields & P>
       const changes = changesOf(side, known.doc, after)
       const subject = `${side.name}/${id}`
       if (isEmpty(changes)) return accept('unchanged', subject)

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { ExternalId, Id, NewExternalId } from '#domain/text.ts'
+import { NewExternalId } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import {
   type CustomerOfReceivable,
@@ -10,10 +10,10 @@ import {
   type SupplierOfPayable,
 } from '#projections/finance.ts'
 import { customerByExternalId, customerById, supplierByExternalId, supplierById } from '#projections/people.ts'
+import { ACCOUNT_FIELDS, CUSTOMER_OF_ACCOUNT, SUPPLIER_OF_ACCOUNT } from '#records/accounts.ts'
+import { changesShape, wholeShape } from '#records/field.ts'
 import {
   type AccountSide,
-  accountChangesShape,
-  accountShape,
   checkParty,
   createAccount,
   deleteAccount,
@@ -24,7 +24,7 @@ import {
 } from './account-commands.ts'
 import { payAccount, payAccounts, reverseAccountPayment, settleAccount } from './pay-accounts.ts'
 import { recordEvent } from './record-commands.ts'
-import { type CustomerName, customerShape } from './sale-lines.ts'
+import type { CustomerName } from './sale-lines.ts'
 
 const namedCustomer = ({ customer_id, customer_external_id }: CustomerName) => ({
   id: customer_id,
@@ -32,23 +32,25 @@ const namedCustomer = ({ customer_id, customer_external_id }: CustomerName) => (
 })
 
 /** Body of POST /finance/receivables. */
-export const CreateReceivableInput = newAccount(customerShape).superRefine(checkParty('customer', namedCustomer))
+export const CreateReceivableInput = newAccount(wholeShape(CUSTOMER_OF_ACCOUNT)).superRefine(
+  checkParty('customer', namedCustomer),
+)
 export type CreateReceivableInput = z.infer<typeof CreateReceivableInput>
 
 /** Body of PUT /finance/receivables/by-external/{external_id}; its external id comes from the path. */
 export const ReceivableReplacement = z
-  .strictObject({ external_id: NewExternalId.nullish(), ...accountShape, ...customerShape })
+  .strictObject(wholeShape({ ...ACCOUNT_FIELDS, ...CUSTOMER_OF_ACCOUNT }))
   .superRefine(checkParty('customer', namedCustomer))
 
 /** Each item of a batch, and a ReceivableReplacement with its external id. */
 export const ReplaceReceivableInput = z
-  .strictObject({ external_id: NewExternalId, ...accountShape, ...customerShape })
+  .strictObject({ ...wholeShape({ ...ACCOUNT_FIELDS, ...CUSTOMER_OF_ACCOUNT }), external_id: NewExternalId })
   .superRefine(checkParty('customer', namedCustomer))
 export type ReplaceReceivableInput = z.infer<typeof ReplaceReceivableInput>
 
 /** Body of PATCH /finance/receivables/{id}; a null id or external id removes the customer. */
 export const ReceivableChanges = z
-  .strictObject({ ...accountChangesShape, ...customerShape })
+  .strictObject(changesShape({ ...ACCOUNT_FIELDS, ...CUSTOMER_OF_ACCOUNT }))
   .superRefine(checkParty('customer', namedCustomer))
 
 const customer: PartyKind<CustomerOfReceivable, CustomerName> = {
@@ -87,10 +89,7 @@ export const payReceivable = payAccount(receivableSide)
 export const reverseReceivablePayment = reverseAccountPayment(receivableSide)
 export const payReceivables = payAccounts(receivableSide)
 
-/** Optional supplier, by id or external id. */
-const supplierShape = { supplier_id: Id.nullish(), supplier_external_id: ExternalId.nullish() }
-
-type SupplierName = z.infer<z.ZodObject<typeof supplierShape>>
+type SupplierName = z.infer<z.ZodObject<ReturnType<typeof wholeShape<typeof SUPPLIER_OF_ACCOUNT>>>>
 
 const namedSupplier = ({ supplier_id, supplier_external_id }: SupplierName) => ({
   id: supplier_id,
@@ -98,23 +97,25 @@ const namedSupplier = ({ supplier_id, supplier_external_id }: SupplierName) => (
 })
 
 /** Body of POST /finance/payables. */
-export const CreatePayableInput = newAccount(supplierShape).superRefine(checkParty('supplier', namedSupplier))
+export const CreatePayableInput = newAccount(wholeShape(SUPPLIER_OF_ACCOUNT)).superRefine(
+  checkParty('supplier', namedSupplier),
+)
 export type CreatePayableInput = z.infer<typeof CreatePayableInput>
 
 /** Body of PUT /finance/payables/by-external/{external_id}; its external id comes from the path. */
 export const PayableReplacement = z
-  .strictObject({ external_id: NewExternalId.nullish(), ...accountShape, ...supplierShape })
+  .strictObject(wholeShape({ ...ACCOUNT_FIELDS, ...SUPPLIER_OF_ACCOUNT }))
   .superRefine(checkParty('supplier', namedSupplier))
 
 /** Each item of a batch, and a PayableReplacement with its external id. */
 export const ReplacePayableInput = z
-  .strictObject({ external_id: NewExternalId, ...accountShape, ...supplierShape })
+  .strictObject({ ...wholeShape({ ...ACCOUNT_FIELDS, ...SUPPLIER_OF_ACCOUNT }), external_id: NewExternalId })
   .superRefine(checkParty('supplier', namedSupplier))
 export type ReplacePayableInput = z.infer<typeof ReplacePayableInput>
 
 /** Body of PATCH /finance/payables/{id}; a null id or external id removes the supplier. */
 export const PayableChanges = z
-  .strictObject({ ...accountChangesShape, ...supplierShape })
+  .strictObject(changesShape({ ...ACCOUNT_FIELDS, ...SUPPLIER_OF_ACCOUNT }))
   .superRefine(checkParty('supplier', namedSupplier))
 
 const supplier: PartyKind<SupplierOfPayable, SupplierName> = {

@@ -1,5 +1,7 @@
 import type { Refusal } from '#domain/refusals.ts'
 import type { AccountObject, AccountPayment } from '#projections/finance.ts'
+import type { ACCOUNT_FILTERS, ACCOUNT_SEARCH } from '#records/accounts.ts'
+import type { FilterValues } from '#records/field.ts'
 import { type ListOrder, orderBy, type Sum, sumColumn, sumStatement, TODAY } from './list-statement.ts'
 import { type BalanceSide, findDeletedParties } from './open-balances.ts'
 import type { Reader } from './reader.ts'
@@ -20,28 +22,16 @@ import {
 } from './record-queries.ts'
 import { t } from './table-names.ts'
 
-interface Filters {
+interface AccountFilters extends FilterValues<typeof ACCOUNT_FILTERS> {
   /** The customer or supplier. */
   readonly party_id?: number
   /** The party's current external id, not the one recorded with the account. */
   readonly party_external_id?: string
-  readonly due_from?: string
-  readonly due_to?: string
-  /** First and last accounting date of settled accounts, inclusive. */
-  readonly paid_from?: string
-  readonly paid_to?: string
-  readonly origin?: 'api' | 'pdv' | 'sale'
-  readonly external_id?: string
   /** Accounts that were created together: the id of the first. */
   readonly installment_group?: number
 }
 
-interface AccountFilters extends Filters {
-  /** Overdue accounts are pending ones past their due date; the status is not stored (ACCT-4). */
-  readonly status?: 'pending' | 'settled' | 'overdue'
-}
-
-interface AccountConditions extends Filters {
+interface AccountConditions extends Omit<AccountFilters, 'status'> {
   readonly status?: 'pending' | 'settled'
   readonly overdue?: true
   /** As `status: 'settled'`, in the form that the partial index of accounting dates requires. */
@@ -121,14 +111,7 @@ export function getAccountByExternalId(
   return getBy(reader, listing, 'external_id', externalId, today)
 }
 
-/** Search for people; `view` defaults to `pending`. */
-interface AccountSearch {
-  readonly view?: 'pending' | 'overdue' | 'settled' | 'all'
-  /** Substring of the party's name. */
-  readonly party_name?: string
-  readonly due_from?: string
-  readonly due_to?: string
-}
+type AccountSearch = FilterValues<typeof ACCOUNT_SEARCH>
 
 const BY_DUE_DATE = orderBy('due_date', 'due_date', 'date')
 

@@ -75,7 +75,9 @@ const VIEWS: Readonly<Record<ValueType, TypeView>> = {
   moment: { kind: momentInput, text: formatDateTime, file: formatDateTimeSeconds },
   record: { kind: integerInput, file: Number },
   metadata: { kind: paragraphInput, file: (metadata) => metadataCell({ metadata: metadata as Metadata | string }) },
+  reference: { kind: integerInput },
   group: { kind: lineInput },
+  list: { kind: lineInput },
 }
 
 /** Display text of a value; null for nothing. */
@@ -111,7 +113,7 @@ export type LeafName<F extends RecordDefinition> = {
 
 /** Fields that people write. */
 type Written<F extends RecordDefinition> = {
-  [N in Name<F>]: F[N] extends { readonly whole: z.ZodNever } | { readonly type: 'metadata' } ? never : N
+  [N in Name<F>]: F[N] extends { readonly whole: z.ZodNever } | { readonly type: 'metadata' | 'reference' } ? never : N
 }[Name<F>]
 
 type NamesIn<L> = L extends string ? L : L extends readonly [infer N, unknown] ? N : never
@@ -131,7 +133,7 @@ export const fileColumns = <
   columns: Complete<L, LeafName<Pick<F, Written<F>>>>,
 ): FileColumn<R>[] =>
   (columns as L).map((column) => {
-    if (typeof column !== 'string') return column as FileColumn<R>
+    if (typeof column !== 'string') return [ownValue(fields, column[0])?.label ?? column[0], column[1]]
     const field = fieldAt(fields, column)
     return [field.label, (record) => fieldCell(field, valueAt(record, column), timezone)]
   })

@@ -23,7 +23,10 @@ export type ValueType =
   | 'moment'
   | 'record'
   | 'metadata'
+  /** Another record, as programs name it. */
+  | 'reference'
   | 'group'
+  | 'list'
 
 /**
  * What a field is, wherever it shows: in requests and answers, on pages, in files, imports, histories and the contract.

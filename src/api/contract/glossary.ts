@@ -1,3 +1,4 @@
+import { ACCOUNT_STATE, PAYABLE_FIELDS, RECEIVABLE_FIELDS } from '#records/accounts.ts'
 import { type RecordDefinition, textsByName } from '#records/field.ts'
 import { CUSTOMER_FIELDS, PERSON_STATE, SUPPLIER_FIELDS } from '#records/persons.ts'
 
@@ -13,6 +14,8 @@ function meaningsOf(record: string, fields: RecordDefinition): Record<string, st
  * description everywhere. If the meaning depends on the parent, the key includes it: `address.number`.
  */
 export const GLOSSARY: Readonly<Record<string, string>> = {
+  ...meaningsOf('Receivable', { ...RECEIVABLE_FIELDS, ...ACCOUNT_STATE }),
+  ...meaningsOf('Payable', { ...PAYABLE_FIELDS, ...ACCOUNT_STATE }),
   ...meaningsOf('Customer', { ...CUSTOMER_FIELDS, ...PERSON_STATE }),
   ...meaningsOf('Supplier', { ...SUPPLIER_FIELDS, ...PERSON_STATE }),
 
@@ -202,8 +205,6 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   status: 'Situação.',
   'query.status': 'Só registros nesta situação.',
   customer: 'O cliente, como se chamava na hora do registro.',
-  customer_id: 'Id do cliente.',
-  customer_external_id: '`external_id` do cliente.',
   sold_at: 'Momento da venda.',
   'SaleInput.sold_at': 'Momento da venda; o da chamada, se ausente.',
   sold_from: 'Vendidas a partir deste dia.',
@@ -515,26 +516,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
     'O que resultou: `applied` (o pagamento mudou), `duplicate` (já estava assim), `stale` (atrasada), `ignored` (não diz respeito), `refused` (inválida) ou `failed` (virá de novo).',
 
   // Finance
-  'Receivable.origin': 'De onde veio: `api`, `pdv`, ou `sale` se uma venda a gerou; esta a API só lê.',
-  'Payable.origin': 'De onde veio: `api`, `pdv`, ou `sale` se uma venda a gerou; esta a API só lê.',
-  'Receivable.status': '`pending` ou `settled`; veja também `is_overdue`.',
-  'Payable.status': '`pending` ou `settled`; veja também `is_overdue`.',
-  customer_name: 'Nome do cliente, como se chamava quando foi informado.',
-  supplier_id: 'Id do fornecedor.',
-  supplier_external_id: '`external_id` do fornecedor.',
-  supplier_name: 'Nome do fornecedor, como se chamava quando foi informado.',
-  due_date: 'Vencimento.',
-  is_overdue:
-    'Se está vencida: pendente, com vencimento antes de hoje no calendário da empresa. Muda com o dia, sem que o registro mude.',
-  paid_at: 'Quando foi paga.',
   'Settlement.paid_at': 'Quando foi paga; o momento da chamada, se ausente. Decide a data contábil.',
   'Settlement.amount': 'Confere o valor em aberto: outro valor é recusado.',
-  paid_amount: 'Quanto da conta os pagamentos que valem cobrem.',
-  open_amount: 'Quanto da conta está em aberto: `amount` − `paid_amount`. Com 0.00 a conta está quitada.',
-  'Receivable.payments': 'Os pagamentos, na ordem em que foram registrados; também os estornados.',
-  'Payable.payments': 'Os pagamentos, na ordem em que foram registrados; também os estornados.',
-  'Receivable.installment': 'A parcela que a conta é; null para uma conta só.',
-  'Payable.installment': 'A parcela que a conta é; null para uma conta só.',
   'Installment.group': 'Id da primeira parcela; `installment_group` das listas encontra todas.',
   'Installment.number': 'Qual parcela é: 1, 2, 3 …',
   'Installment.count': 'Quantas parcelas são.',
@@ -566,13 +549,6 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'InstallmentsInput.first_due_date': 'Vencimento da primeira.',
   'InstallmentsInput.interval':
     '`month`: no mesmo dia de cada mês, ou no último de um mês mais curto; ou de quantos em quantos dias, de 1 a 365.',
-  payment_method: 'Como foi paga: um código de GET /finance/payment-methods ou outro texto, de até 60 caracteres.',
-  settled_on: 'Data contábil: o dia de `paid_at` no calendário da empresa.',
-  sale_id: 'A venda que gerou a conta.',
-  due_from: 'Vencimento a partir deste dia.',
-  due_to: 'Vencimento até este dia, inclusive.',
-  paid_from: 'Data contábil a partir deste dia.',
-  paid_to: 'Data contábil até este dia, inclusive.',
   'query.from': 'Primeiro dia do período; sem ele, o primeiro do mês de `to`.',
   'query.to': 'Último dia do período, inclusive; sem ele, hoje.',
   from: 'Primeiro dia do período.',

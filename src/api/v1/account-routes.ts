@@ -31,20 +31,18 @@ import {
   updatePayable,
   updateReceivable,
 } from '#commands/receivables-payables.ts'
-import { CalendarDate } from '#domain/instant.ts'
-import { ACCOUNT_PAYMENT_KINDS } from '#domain/payment-rules.ts'
+import type { Calendar } from '#domain/instant.ts'
 import { ExternalId } from '#domain/text.ts'
-import { ACCOUNT_ORIGINS } from '#events/account-events.ts'
 import { pathId, QueryId, withId } from '#http/paths.ts'
 import type { Command } from '#ledger/command.ts'
 import {
-  type AccountPayment as AccountPaymentObject,
   type PayableObject,
   payableByExternalId,
   type ReceivableObject,
   receivableByExternalId,
 } from '#projections/finance.ts'
 import {
+  type AccountListing,
   getAccount,
   getAccountByExternalId,
   listAccounts,
@@ -52,7 +50,11 @@ import {
   payableListing,
   receivableListing,
 } from '#queries/account-queries.ts'
-import { Amount, ContractMetadata, ContractRecordId, Day, NullableText, Timestamp } from '#records/formats.ts'
+import type { Reader } from '#queries/reader.ts'
+import type { DeletedPaging } from '#queries/record-queries.ts'
+import { ACCOUNT_FILTERS, ACCOUNT_STATE, PAYABLE_FIELDS, RECEIVABLE_FIELDS } from '#records/accounts.ts'
+import { answerShape, queryShape } from '#records/field.ts'
+import { ContractRecordId } from '#records/formats.ts'
 import { commandRoute, type Route } from '../api-route.ts'
 import { singleOf } from '../contract/contract-document.ts'
 import { overviewRoutes } from './finance-routes.ts'
@@ -79,56 +81,6 @@ export const payableExample = {
 /** Request example of a settlement. */
 const settlementExample = { paid_at: '2026-11-20T10:00:00-03:00', payment_method: 'pix', amount: '150.00' }
 
-const head = {
-  id: ContractRecordId,
-  external_id: NullableText,
-  origin: z.enum(ACCOUNT_ORIGINS),
-  description: z.string(),
-}
-
-const AccountPayment = z
-  .strictObject({
-    id: ContractRecordId,
-    kind: z.enum(ACCOUNT_PAYMENT_KINDS),
-    amount: Amount,
-    interest: Amount,
-    fine: Amount,
-    discount: Amount,
-    excess: Amount,
-    received: Amount,
-    payment_method: NullableText,
-    paid_at: Timestamp,
-    paid_on: Day,
-    receipt: ContractRecordId,
-    cash_session_id: NullableText,
-    created_at: Timestamp,
-    reversed_at: Timestamp.nullable(),
-    reversal_reason: NullableText,
-  })
-  .meta({ id: 'AccountPayment' }) satisfies z.ZodType<AccountPaymentObject>
-
-const Installment = z
-  .strictObject({ group: ContractRecordId, number: z.int().positive(), count: z.int().positive() })
-  .meta({ id: 'Installment' })
-
-const tail = {
-  amount: Amount,
-  due_date: Day,
-  metadata: ContractMetadata,
-  sale_id: ContractRecordId.nullable(),
-  installment: Installment.nullable(),
-  status: z.enum(['pending', 'settled']),
-  paid_amount: Amount,
-  open_amount: Amount,
-  paid_at: Timestamp.nullable(),
-  payment_method: NullableText,
-  settled_on: Day.nullable(),
-  payments: z.array(AccountPayment),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-  is_overdue: z.boolean(),
-}
-
 /** Members shared by both answer examples. */
 const shown = {
   origin: 'api',
@@ -146,26 +98,23 @@ const shown = {
   is_overdue: false,
 } as const
 
-const customer = {
-  customer_id: ContractRecordId.nullable(),
-  customer_external_id: NullableText,
-  customer_name: NullableText,
-}
+const Receivable = z
+  .strictObject({ id: ContractRecordId, ...answerShape({ ...RECEIVABLE_FIELDS, ...ACCOUNT_STATE }) })
+  .meta({
+    id: 'Receivable',
+    examples: [
+      {
+        id: 41,
+        ...receivableExample,
+        customer_id: 17,
+        customer_name: 'Maria da Silva',
+        ...shown,
+        open_amount: '150.00',
+      },
+    ],
+  }) satisfies z.ZodType<ReceivableObject>
 
-const Receivable = z.strictObject({ ...head, ...customer, ...tail }).meta({
-  id: 'Receivable',
-  examples: [
-    { id: 41, ...receivableExample, customer_id: 17, customer_name: 'Maria da Silva', ...shown, open_amount: '150.00' },
-  ],
-}) satisfies z.ZodType<ReceivableObject>
-
-const supplier = {
-  supplier_id: ContractRecordId.nullable(),
-  supplier_external_id: NullableText,
-  supplier_name: NullableText,
-}
-
-const Payable = z.strictObject({ ...head, ...supplier, ...tail }).meta({
+const Payable = z.strictObject({ id: ContractRecordId, ...answerShape({ ...PAYABLE_FIELDS, ...ACCOUNT_STATE }) }).meta({
   id: 'Payable',
   examples: [
     {
@@ -179,20 +128,7 @@ const Payable = z.strictObject({ ...head, ...supplier, ...tail }).meta({
   ],
 }) satisfies z.ZodType<PayableObject>
 
-/**
- * Filters of receivables and payables. Days are the company's, inclusive; `overdue` are pending accounts whose due day
- * has passed.
- */
-const accountFilters = {
-  status: z.enum(['pending', 'settled', 'overdue']).optional(),
-  origin: z.enum(ACCOUNT_ORIGINS).optional(),
-  external_id: ExternalId.optional(),
-  installment_group: QueryId.optional(),
-  due_from: CalendarDate.optional(),
-  due_to: CalendarDate.optional(),
-  paid_from: CalendarDate.optional(),
-  paid_to: CalendarDate.optional(),
-}
+const accountFilters = { ...queryShape(ACCOUNT_FILTERS), installment_group: QueryId.optional() }
 
 /** Refusals of both. The point of sale manages the accounts that sales created. */
 const LOCKED = ['managed_by_pdv', 'already_settled'] as const
@@ -203,30 +139,28 @@ const refusals = {
   remove: [...LOCKED, 'has_payments'],
 } as const
 
-const examples = <W>(whole: W) => ({
-  whole,
-  changes: { due_date: '2026-12-15', description: 'Prazo combinado' },
+/** What both resources have alike. */
+const commonOf = <E>(listing: AccountListing, whole: E) => ({
+  area: 'finance' as const,
+  refusals,
+  examples: { whole, changes: { due_date: '2026-12-15', description: 'Prazo combinado' } },
+  deleted: (reader: Reader, query: DeletedPaging) => listDeletedAccounts(reader, listing, query),
+  get: (reader: Reader, id: number, { today }: Calendar) => getAccount(reader, listing, id, today),
+  getByExternalId: (reader: Reader, externalId: string, { today }: Calendar) =>
+    getAccountByExternalId(reader, listing, externalId, today),
 })
 
 const receivables = recordRoutes({
+  ...commonOf(receivableListing, receivableExample),
   path: '/finance/receivables',
-  area: 'finance',
   one: 'uma conta a receber',
   all: 'as contas a receber',
   names: ['Receivable', 'Receivables'],
   record: Receivable,
   target: { kind: 'receivable', byExternalId: receivableByExternalId },
-  examples: examples(receivableExample),
-  refusals,
   filters: { ...accountFilters, customer_id: QueryId.optional(), customer_external_id: ExternalId.optional() },
-  list: (reader, { customer_id, customer_external_id, ...query }, { today }) => {
-    const party = { party_id: customer_id, party_external_id: customer_external_id }
-    return listAccounts(reader, receivableListing, { ...query, ...party }, today)
-  },
-  deleted: (reader, query) => listDeletedAccounts(reader, receivableListing, query),
-  get: (reader, id, { today }) => getAccount(reader, receivableListing, id, today),
-  getByExternalId: (reader, externalId, { today }) =>
-    getAccountByExternalId(reader, receivableListing, externalId, today),
+  list: (reader, { customer_id: party_id, customer_external_id: party_external_id, ...query }, { today }) =>
+    listAccounts(reader, receivableListing, { ...query, party_id, party_external_id }, today),
   create: { body: CreateReceivableInput.meta({ id: 'ReceivableInput' }), command: createReceivable },
   replace: {
     item: ReplaceReceivableInput.meta({ id: 'ReceivableBatchItem' }),
@@ -238,23 +172,16 @@ const receivables = recordRoutes({
 })
 
 const payables = recordRoutes({
+  ...commonOf(payableListing, payableExample),
   path: '/finance/payables',
-  area: 'finance',
   one: 'uma conta a pagar',
   all: 'as contas a pagar',
   names: ['Payable', 'Payables'],
   record: Payable,
   target: { kind: 'payable', byExternalId: payableByExternalId },
-  examples: examples(payableExample),
-  refusals,
   filters: { ...accountFilters, supplier_id: QueryId.optional(), supplier_external_id: ExternalId.optional() },
-  list: (reader, { supplier_id, supplier_external_id, ...query }, { today }) => {
-    const party = { party_id: supplier_id, party_external_id: supplier_external_id }
-    return listAccounts(reader, payableListing, { ...query, ...party }, today)
-  },
-  deleted: (reader, query) => listDeletedAccounts(reader, payableListing, query),
-  get: (reader, id, { today }) => getAccount(reader, payableListing, id, today),
-  getByExternalId: (reader, externalId, { today }) => getAccountByExternalId(reader, payableListing, externalId, today),
+  list: (reader, { supplier_id: party_id, supplier_external_id: party_external_id, ...query }, { today }) =>
+    listAccounts(reader, payableListing, { ...query, party_id, party_external_id }, today),
   create: { body: CreatePayableInput.meta({ id: 'PayableInput' }), command: createPayable },
   replace: {
     item: ReplacePayableInput.meta({ id: 'PayableBatchItem' }),

@@ -15,16 +15,8 @@ import {
   updatePayable,
   updateReceivable,
 } from '#commands/receivables-payables.ts'
-import { addDays, CalendarDate } from '#domain/instant.ts'
-import { paymentMethodName } from '#domain/payment-rules.ts'
-import {
-  formatDateTime,
-  formatDateTimeSeconds,
-  formatDay,
-  formatMoney,
-  formatPersonName,
-} from '#domain/person-values.ts'
-import { boundedText } from '#domain/text.ts'
+import { addDays } from '#domain/instant.ts'
+import { formatDateTime, formatDateTimeSeconds, formatPersonName } from '#domain/person-values.ts'
 import type { CustomerOfReceivable, SupplierOfPayable } from '#projections/finance.ts'
 import {
   type AccountListing,
@@ -35,30 +27,18 @@ import {
   sumAccounts,
 } from '#queries/account-queries.ts'
 import { supplierListing } from '#queries/person-queries.ts'
+import { ACCOUNT_FIELDS, ACCOUNT_SEARCH, ACCOUNT_STATE } from '#records/accounts.ts'
+import { wholeShape } from '#records/field.ts'
 import { offersApproval } from '../approval.ts'
-import { amountCell, type FileColumn, metadataCell } from '../csv-files.ts'
-import {
-  amountInput,
-  choiceInput,
-  dateInput,
-  integerInput,
-  lineInput,
-  namedOptions,
-  optionsOf,
-} from '../forms/input-kinds.ts'
+import type { FileColumn } from '../csv-files.ts'
+import { choiceInput, integerInput, namedOptions, optionsOf } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { link, permissionsFor } from '../page-context.ts'
 import type { PageContext, PanelRoute } from '../panel-route.ts'
-import { type Column, type ListRequest, listFiltered, type QuickFilter } from '../ui/panel-list.tsx'
+import { fieldColumns, fieldFacts, fieldInput, fieldInputs, fieldText, fileColumns } from '../record-fields.ts'
+import { type ListRequest, listFiltered, type QuickFilter } from '../ui/panel-list.tsx'
 import { type RecordPages, recordPages } from '../ui/record-pages.tsx'
-import {
-  ACCOUNT_ORIGIN_NAMES,
-  type Account,
-  AccountBadge,
-  type AccountPages,
-  AccountSumsCard,
-  accountStateOf,
-} from './account-parts.tsx'
+import { type Account, AccountBadge, type AccountPages, AccountSumsCard, accountStateOf } from './account-parts.tsx'
 import { ACQUIRERS_PATH, acquirersPage } from './acquirer-pages.tsx'
 import { debtorPages, PAYABLE, RECEIVABLE, SEARCHED_CUSTOMER } from './debtor-pages.tsx'
 import type { PaymentWords } from './payment-form.tsx'
@@ -69,33 +49,32 @@ import { settlementPages, settleSeveralPages } from './settle-pages.tsx'
 /** Pending accounts are listed by default. */
 const viewsOf = ({ done }: PaymentWords) => ({ overdue: 'Vencidas', settled: `${done}s`, all: 'Todas' })
 
+const accounts = { ...ACCOUNT_FIELDS, ...ACCOUNT_STATE }
+
 const filtersOf = (party: string, words: PaymentWords): Fields => ({
-  view: { label: 'Situação', kind: choiceInput(namedOptions(viewsOf(words)), 'Pendentes'), columns: 3 },
-  due_from: { label: 'Vencimento de', kind: dateInput, columns: 3 },
-  due_to: { label: 'Vencimento até', kind: dateInput, columns: 3 },
-  party_name: { label: party, kind: lineInput, columns: 3 },
+  view: fieldInput(ACCOUNT_SEARCH.view, { kind: choiceInput(namedOptions(viewsOf(words)), 'Pendentes'), columns: 3 }),
+  due_from: fieldInput(ACCOUNT_SEARCH.due_from, 3),
+  due_to: fieldInput(ACCOUNT_SEARCH.due_to, 3),
+  party_name: fieldInput(ACCOUNT_SEARCH.party_name, { label: party, columns: 3 }),
 })
 
-const Search = z.object({
-  view: z.enum(['overdue', 'settled', 'all']).optional(),
-  due_from: CalendarDate.optional(),
-  due_to: CalendarDate.optional(),
-  party_name: boundedText(120).optional(),
-  cursor: z.string().optional(),
-})
+const Search = z.object({ ...wholeShape(ACCOUNT_SEARCH), cursor: z.string().optional() })
 
 /** Null if the account has no party. */
 const partyName = ({ id, name }: { readonly id: number | null; readonly name: string | null }): string | null =>
   id === null ? name : formatPersonName(name)
 
-const columnsOf = <P,>({ path, party }: AccountPages<P>): Column<Account<P>>[] => [
-  { head: 'Descrição', cell: ({ id, description }) => <a href={link(`${path}/${id}`)}>{description}</a> },
-  { head: 'Vencimento', cell: ({ due_date }) => formatDay(due_date) },
-  { head: party.label, cell: (account) => partyName(party.of(account)) },
-  { head: 'Valor', cell: (account) => formatMoney(account.amount), isNumber: true },
-  { head: 'Em aberto', cell: ({ open_amount }) => formatMoney(open_amount), isNumber: true, isExtra: true },
-  { head: 'Situação', cell: (account) => <AccountBadge account={account} /> },
-]
+const columnsOf =
+  <P,>({ path, party }: AccountPages<P>) =>
+  ({ readModel }: PageContext) =>
+    fieldColumns<Account<P>, typeof accounts>(accounts, readModel.timezone, [
+      { field: 'description', cell: ({ id, description }) => <a href={link(`${path}/${id}`)}>{description}</a> },
+      'due_date',
+      { head: party.label, cell: (account) => partyName(party.of(account)) },
+      'amount',
+      { field: 'open_amount', isExtra: true },
+      { field: 'status', cell: (account) => <AccountBadge account={account} /> },
+    ])
 
 type QueryValues = Readonly<Record<string, string>>
 
@@ -121,46 +100,48 @@ const quickOf = (today: string, { done }: PaymentWords): QuickFilter[] => [
 
 const fileOf =
   <P,>({ party, payment }: AccountPages<P>) =>
-  ({ readModel: { timezone } }: PageContext): FileColumn<Account<P>>[] => [
-    ['Número', ({ id }) => id],
-    ['Descrição', ({ description }) => description],
-    [party.label, (account) => partyName(party.of(account))],
-    ['Vencimento', ({ due_date }) => formatDay(due_date)],
-    ['Valor', ({ amount }) => amountCell(amount)],
-    ['Pago', ({ paid_amount }) => amountCell(paid_amount)],
-    ['Em aberto', ({ open_amount }) => amountCell(open_amount)],
-    ['Parcela', ({ installment }) => installmentText(installment)],
-    ['Situação', (account) => accountStateOf(account)[1]],
-    [`${payment.done} em`, ({ paid_at }) => paid_at && formatDateTimeSeconds(paid_at, timezone)],
-    ['Data contábil', ({ settled_on }) => settled_on && formatDay(settled_on)],
-    ['Forma de pagamento', ({ payment_method }) => payment_method && paymentMethodName(payment_method)],
-    ['Origem', ({ origin }) => ACCOUNT_ORIGIN_NAMES[origin]],
-    ['Venda', ({ sale_id }) => sale_id],
-    ['Código externo', ({ external_id }) => external_id],
-    ['Metadados', metadataCell],
-  ]
+  ({ readModel: { timezone } }: PageContext): FileColumn<Account<P>>[] =>
+    fileColumns(accounts, timezone, [
+      ['Número', ({ id }: Account<P>) => id],
+      'description',
+      [party.label, (account: Account<P>) => partyName(party.of(account))],
+      'due_date',
+      'amount',
+      'paid_amount',
+      'open_amount',
+      ['installment', ({ installment }: Account<P>) => installmentText(installment)],
+      ['status', (account: Account<P>) => accountStateOf(account)[1]],
+      [`${payment.done} em`, ({ paid_at }: Account<P>) => paid_at && formatDateTimeSeconds(paid_at, timezone)],
+      'settled_on',
+      'payment_method',
+      'origin',
+      'sale_id',
+      'external_id',
+      'metadata',
+    ])
 
 const fieldsOf = async <P,>(
   { path, party }: AccountPages<P>,
   visit: PageContext,
   account?: Account<P>,
-): Promise<Fields> => ({
-  description: { label: 'Descrição', kind: lineInput, isRequired: true, columns: 6 },
-  [party.field]: await partyField(visit, party, {
-    path: account ? `${path}/${account.id}/editar` : `${path}/novo`,
-    current: account && party.of(account).name,
-  }),
-  amount: { label: 'Valor (R$)', kind: amountInput, isRequired: true, columns: 4 },
-  due_date: { label: 'Vencimento', kind: dateInput, isRequired: true, columns: 4 },
-  external_id: {
-    label: 'Código externo',
-    kind: lineInput,
-    columns: 4,
-    hint: 'Código desta conta em outro sistema (opcional).',
-  },
-  // Instalments are accounts of their own: an account that exists is not split.
-  ...(account === undefined && INSTALLMENT_FIELDS),
-})
+): Promise<Fields> => {
+  const { description, ...others } = fieldInputs(ACCOUNT_FIELDS, {
+    description: 6,
+    amount: 4,
+    due_date: 4,
+    external_id: 4,
+  })
+  return {
+    description,
+    [party.field]: await partyField(visit, party, {
+      path: account ? `${path}/${account.id}/editar` : `${path}/novo`,
+      current: account && party.of(account).name,
+    }),
+    ...others,
+    // Instalments are accounts of their own: an account that exists is not split.
+    ...(account === undefined && INSTALLMENT_FIELDS),
+  }
+}
 
 /** Days between instalments that are not due every month. */
 const INTERVALS = ['7', '10', '14', '15', '28', '30']
@@ -205,26 +186,27 @@ const factsOf = <P,>(
   { readModel }: PageContext,
 ): ReturnType<RecordPages<Account<P>>['facts']> => {
   const { id, name } = party.of(account)
-  return [
-    ['Situação', <AccountBadge key="status" account={account} />],
-    ['Valor', formatMoney(account.amount)],
-    ['Pago', formatMoney(account.paid_amount)],
-    ['Em aberto', formatMoney(account.open_amount)],
-    ['Vencimento', formatDay(account.due_date)],
+  const { timezone } = readModel
+  return fieldFacts(accounts, account, timezone, [
+    ['status', <AccountBadge key="status" account={account} />],
+    'amount',
+    'paid_amount',
+    'open_amount',
+    'due_date',
     [party.label, id === null ? name : <a href={link(`${party.path}/${id}`)}>{formatPersonName(name)}</a>],
-    ['Parcela', installmentText(account.installment)],
-    ['Origem', originOf(account)],
-    ['Código externo', account.external_id],
-    [`${payment.done} em`, account.paid_at && formatDateTime(account.paid_at, readModel.timezone)],
-    ['Data contábil', account.settled_on && formatDay(account.settled_on)],
-    ['Forma de pagamento', account.payment_method && paymentMethodName(account.payment_method)],
-    ['Lançamento', formatDateTime(account.created_at, readModel.timezone)],
-    ['Última alteração', formatDateTime(account.updated_at, readModel.timezone)],
-  ]
+    ['installment', installmentText(account.installment)],
+    ['origin', originOf(account)],
+    'external_id',
+    [`${payment.done} em`, account.paid_at && formatDateTime(account.paid_at, timezone)],
+    'settled_on',
+    'payment_method',
+    'created_at',
+    'updated_at',
+  ])
 }
 
 function originOf({ origin, sale_id }: Account) {
-  if (sale_id === null) return ACCOUNT_ORIGIN_NAMES[origin]
+  if (sale_id === null) return fieldText(accounts.origin, origin, '')
   return <a href={link(`/vendas/${sale_id}`)}>{`Venda ${sale_id}`}</a>
 }
 

@@ -2,14 +2,12 @@ import type { ReversalInput } from '#commands/account-commands.ts'
 import type { AccountsPayment } from '#commands/pay-accounts.ts'
 import { formatCount } from '#domain/person-values.ts'
 import type { Permission } from '#domain/rights.ts'
-import type { ACCOUNT_ORIGINS } from '#events/account-events.ts'
 import type { Command } from '#ledger/command.ts'
 import type { AccountObject } from '#projections/finance.ts'
 import { type AccountListing, type AccountTotals, MAX_SUMMED_ACCOUNTS } from '#queries/account-queries.ts'
 import type { Section } from '../panel-route.ts'
 import { StateBadge, type StateMark } from '../ui/page-parts.tsx'
 import type { RecordPages } from '../ui/record-pages.tsx'
-import { CHANNELS, ORIGINS } from '../words/event-words.ts'
 import { OpenFigure, OverdueFigure } from './debtor-pages.tsx'
 import type { PaymentWords } from './payment-form.tsx'
 import type { SearchedParty } from './person-form.tsx'
@@ -37,14 +35,6 @@ export interface AccountPages<P> {
   readonly pay: Command<AccountsPayment>
   readonly reverse: Command<ReversalInput>
   readonly payment: PaymentWords
-}
-
-/** Origins of accounts in words. */
-export const ACCOUNT_ORIGIN_NAMES: Readonly<Record<(typeof ACCOUNT_ORIGINS)[number], string>> = {
-  api: CHANNELS.api,
-  // Tills upload sales only: other accounts are created in the panel, or by an operator.
-  pdv: ORIGINS.panel,
-  sale: 'Venda a prazo',
 }
 
 /** Whether an account is overdue depends on the day, so it is not stored. */

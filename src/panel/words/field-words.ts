@@ -1,8 +1,10 @@
+import { ACCOUNT_STATE, PAYABLE_FIELDS, RECEIVABLE_FIELDS } from '#records/accounts.ts'
 import { textsByName } from '#records/field.ts'
 import { CUSTOMER_FIELDS, SUPPLIER_FIELDS } from '#records/persons.ts'
 
 /** Names of fields of records and events; unknown fields of a newer version keep their name. */
 export const FIELD_NAMES: Readonly<Record<string, string>> = {
+  ...textsByName({ ...RECEIVABLE_FIELDS, ...PAYABLE_FIELDS, ...ACCOUNT_STATE }, 'label'),
   ...textsByName({ ...CUSTOMER_FIELDS, ...SUPPLIER_FIELDS }, 'label'),
   id: 'Número',
   offline_id: 'Código no caixa',
@@ -15,18 +17,8 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   status: 'Situação',
   origin: 'Origem',
   customer: 'Cliente',
-  customer_id: 'Número do cliente',
   seller: 'Vendedor',
   user_id: 'Número do usuário',
-  customer_name: 'Cliente',
-  supplier_id: 'Número do fornecedor',
-  supplier_name: 'Fornecedor',
-  description: 'Descrição',
-  amount: 'Valor',
-  due_date: 'Vencimento',
-  settled_on: 'Data da baixa',
-  paid_amount: 'Pago',
-  open_amount: 'Em aberto',
   interest: 'Juros',
   fine: 'Multa',
   excess: 'Recebido a mais',
@@ -36,14 +28,10 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   payment_id: 'Número do pagamento',
   reversed_at: 'Estornado em',
   reversal_reason: 'Motivo do estorno',
-  installment: 'Parcela',
   group: 'Primeira parcela',
   count: 'Parcelas',
-  paid_at: 'Data do pagamento',
-  payment_method: 'Forma de pagamento',
   method: 'Método',
   payment_method_id: 'Meio de pagamento',
-  payments: 'Pagamentos',
   payment: 'Pagamento',
   last_four: 'Final do cartão',
   installments: 'Parcelas',
@@ -166,8 +154,6 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   authorized_at: 'Data da autorização',
   xml_sha256: 'SHA-256 do XML',
   xml_url: 'Endereço do XML',
-  customer_external_id: 'Código externo do cliente',
-  supplier_external_id: 'Código externo do fornecedor',
   url: 'Endereço',
   events: 'Eventos',
   api_key_id: 'Número da chave de API',

@@ -1,5 +1,5 @@
 import { fromCents } from '#domain/money.ts'
-import { type CARD_BRANDS, receivedCents, stateInPortuguese } from '#domain/payment-rules.ts'
+import { type CARD_BRANDS, PAYMENT_METHOD_NAMES, receivedCents, stateInPortuguese } from '#domain/payment-rules.ts'
 import * as format from '#domain/person-values.ts'
 import {
   formatDateTime,
@@ -171,16 +171,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
   },
   origin: { api: 'API', pdv: 'Ponto de venda', system: 'Loja online', sale: 'Venda', ...GOODS_ORIGIN_NAMES },
   brand: CARD_BRAND_NAMES,
-  payment_method: {
-    cash: 'Dinheiro',
-    pix: 'Pix',
-    credit_card: 'Cartão de crédito',
-    debit_card: 'Cartão de débito',
-    bank_slip: 'Boleto',
-    bank_transfer: 'Transferência bancária',
-    check: 'Cheque',
-    other: 'Outra',
-  },
+  payment_method: PAYMENT_METHOD_NAMES,
   secrets: { access_token: 'Token de acesso', notification_secret: 'Segredo das notificações' },
   dispute: { open: 'Aberta', lost: 'Perdida', won: 'Ganha' },
   ground: {
