@@ -16,7 +16,7 @@ interface CustomerCreditRow extends ChangedFields {
 }
 
 const customerCredits = table<CustomerCreditRow>('customer_credits', {
-  about: 'Balance of store credit of each customer, in cents.',
+  about: 'Balance of store credit of each customer, in reais.',
   columns: { company_id: 'bigint', id: 'bigint', balance: 'numeric', ...changedColumns },
   keys: { pk: ['company_id', 'id'] },
   past: { id: 'id' },
@@ -46,7 +46,7 @@ interface CreditMovementRow {
 }
 
 const creditMovements = table<CreditMovementRow>('credit_movements', {
-  about: 'Movements of store credit, in cents.',
+  about: 'Movements of store credit, in reais.',
   columns: {
     company_id: 'bigint',
     revision: 'bigint',

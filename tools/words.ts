@@ -85,6 +85,8 @@ export function logFaultsOf(files: ReadonlyMap<string, string>): string[] {
 }
 
 const REFUSED_IN_SQL = /calls|notices|stranger|sealing|\bseal_|let_through|asked|told_to/
+/** Participles and riddles; a column is a noun. */
+const REFUSED_COLUMN = /(?:^|_)(?:asked|told|kept|given|passed|fitted|calls|what)(?:_|$)|^well_/
 /** Columns with a unit or a secret. */
 const NEEDS_COMMENT = /(?:^|_)(?:ms|cents|bytes|hash|secrets?|wrapped)$/
 const SQL_NAME = /create (?:unlogged )?(?:table|sequence|function) ((?:ops|ledger)\.\w+)/g
@@ -103,9 +105,11 @@ export function sqlFaultsOf(files: ReadonlyMap<string, string>): string[] {
     for (const [, table = '', body = ''] of text.matchAll(
       /create (?:unlogged )?table ((?:ops|ledger)\.\w+) \(\n([\s\S]*?)\n\)/g,
     ))
-      for (const [, column = ''] of body.matchAll(/^ {2}(\w+) /gm))
+      for (const [, column = ''] of body.matchAll(/^ {2}(\w+) /gm)) {
+        if (REFUSED_COLUMN.test(column)) faults.push(`${path}: ${table}.${column}: use a noun of the pages`)
         if (NEEDS_COMMENT.test(column) && !text.includes(`comment on column ${table}.${column} is '`))
           faults.push(`${path}: ${table}.${column} has a unit or a secret, and no comment`)
+      }
   return faults
 }
 

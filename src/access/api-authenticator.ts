@@ -57,7 +57,7 @@ interface CountedCompany {
   position: null
   company_id: number
   /** Bytes of each admitted request, in order of arrival; null for a refused one. */
-  passed: (number | null)[]
+  admitted_bytes: (number | null)[]
   minute_count: number
   minute_ends: number
   day_count: number
@@ -71,13 +71,13 @@ const nextDay = (timezone: string) =>
   `ops.end_of_day(greatest(clock.now, known.day_ends_at + interval '20 hours'), ${timezone})`
 
 /** Sum of the bytes of admitted requests. */
-const SUM = '(select coalesce(sum(one), 0) from unnest(passed) as one)'
+const SUM = '(select coalesce(sum(one), 0) from unnest(admitted_bytes) as one)'
 
 /** Fast path if all requests fit, which is the usual case: no loop over the requests. */
-const FITS = 'asked <= calls_left and asked_bytes <= bytes_left'
-const PASSED = `case when ${FITS} then bytes else ops.admit_requests(bytes, calls_left, bytes_left) end`
-const CALLS = `case when ${FITS} then asked else cardinality(array_remove(passed, null)) end`
-const BYTES = `case when ${FITS} then asked_bytes else ${SUM} end`
+const FITS = 'requested <= calls_left and requested_bytes <= bytes_left'
+const ADMITTED = `case when ${FITS} then bytes else ops.admit_requests(bytes, calls_left, bytes_left) end`
+const CALLS = `case when ${FITS} then requested else cardinality(array_remove(admitted_bytes, null)) end`
+const BYTES = `case when ${FITS} then requested_bytes else ${SUM} end`
 
 /**
  * One tick: looks up the keys, counts their companies' requests and body bytes, and records the use of the keys.
@@ -97,43 +97,43 @@ const COUNT_CALLS = {
 with clock as materialized (
   select clock_timestamp() as now, set_config('synchronous_commit', 'off', true)
 ), found as materialized (
-  select asked.position::int, s.api_key_id, c.company_id, c.timezone, c.clock_ahead_ms, c.plan, l.revision, c.tableoid as tables, k.doc -> 'scopes' as scopes
-  from unnest($1::bytea[]) with ordinality as asked(hash, position)
-  join ops.api_key_secrets s on s.hash = asked.hash
+  select sent.position::int, s.api_key_id, c.company_id, c.timezone, c.clock_ahead_ms, c.plan, l.revision, c.tableoid as tables, k.doc -> 'scopes' as scopes
+  from unnest($1::bytea[]) with ordinality as sent(hash, position)
+  join ops.api_key_secrets s on s.hash = sent.hash
   join api_keys k on k.company_id = s.company_id and k.id = s.api_key_id
   join companies c on c.company_id = s.company_id
   join ops.ledgers l on l.company_id = s.company_id
   cross join clock
   where k.revoked_at is null and (k.expires_at is null or k.expires_at > clock.now)
-), asking as materialized (
+), requesting as materialized (
   select f.company_id, min(f.timezone) as timezone, array_agg(call.bytes order by call.place) as bytes,
-    count(*)::int as asked, sum(call.bytes)::bigint as asked_bytes
+    count(*)::int as requested, sum(call.bytes)::bigint as requested_bytes
   from unnest($2::int[], $3::bigint[]) with ordinality as call(position, bytes, place) join found f on f.position = call.position
   group by f.company_id
 ), counted as (
-  insert into ops.quotas as q (company_id, minute_ends_at, minute_count, day_ends_at, day_count, day_bytes, passed)
-  select company_id, now + interval '1 minute', ${CALLS}, day_ends_at, ${CALLS}, ${BYTES}, passed
+  insert into ops.quotas as q (company_id, minute_ends_at, minute_count, day_ends_at, day_count, day_bytes, admitted_bytes)
+  select company_id, now + interval '1 minute', ${CALLS}, day_ends_at, ${CALLS}, ${BYTES}, admitted_bytes
   from (
-    select *, ${PASSED} as passed
+    select *, ${ADMITTED} as admitted_bytes
     from (
       select a.*, clock.now, least($4::int, $5::int) as calls_left, $6::bigint as bytes_left,
         case when known.day_ends_at > clock.now then known.day_ends_at
           else ${nextDay('a.timezone')} end as day_ends_at
-      from asking a cross join clock left join ops.quotas known on known.company_id = a.company_id
+      from requesting a cross join clock left join ops.quotas known on known.company_id = a.company_id
       order by a.company_id
     ) as room
   ) as first
-  on conflict (company_id) do update set (minute_ends_at, minute_count, day_ends_at, day_count, day_bytes, passed) = (
+  on conflict (company_id) do update set (minute_ends_at, minute_count, day_ends_at, day_count, day_bytes, admitted_bytes) = (
     select case when calls = 0 or q.minute_ends_at > now then q.minute_ends_at else excluded.minute_ends_at end,
       minute_used + calls,
       case when q.day_ends_at > now then q.day_ends_at else excluded.day_ends_at end,
       day_used + calls,
       bytes_used + ${BYTES},
-      passed
+      admitted_bytes
     from (
       select *, ${CALLS} as calls
       from (
-        select *, ${PASSED} as passed
+        select *, ${ADMITTED} as admitted_bytes
         from (
           select used.*, a.*, greatest(0, least($4::int - minute_used, $5::int - day_used)) as calls_left, $6::bigint - bytes_used as bytes_left
           from (
@@ -142,11 +142,11 @@ with clock as materialized (
               case when q.day_ends_at > now then q.day_count else 0 end as day_used,
               case when q.day_ends_at > now then q.day_bytes else 0 end as bytes_used
             from clock
-          ) as used join asking a on a.company_id = q.company_id
+          ) as used join requesting a on a.company_id = q.company_id
         ) as room
         offset 0
       ) as decided
-    ) as told
+    ) as result
   )
   returning *
 ), used as (
@@ -161,12 +161,12 @@ with clock as materialized (
   on conflict (company_id, api_key_id) do update set last_used_at = greatest(u.last_used_at, excluded.last_used_at)
 )
 select position, company_id, timezone, clock_ahead_ms, plan, revision, tables, api_key_id, scopes,
-  null::bigint[] as passed, null::int as minute_count, null::float8 as minute_ends, null::int as day_count, null::float8 as day_ends,
+  null::bigint[] as admitted_bytes, null::int as minute_count, null::float8 as minute_ends, null::int as day_count, null::float8 as day_ends,
   null::bigint as day_bytes, null::float8 as now
 from found
 union all
 select null, company_id, null, null, null, null, null, null, null,
-  passed, minute_count, date_part('epoch', minute_ends_at), day_count, date_part('epoch', day_ends_at),
+  admitted_bytes, minute_count, date_part('epoch', minute_ends_at), day_count, date_part('epoch', day_ends_at),
   day_bytes, date_part('epoch', clock.now)
 from counted cross join clock`,
 }
@@ -178,14 +178,14 @@ const CHARGE_BYTES = {
 with clock as materialized (
   select clock_timestamp() as now, set_config('synchronous_commit', 'off', true)
 ), counted as (
-  insert into ops.quotas as q (company_id, minute_ends_at, minute_count, day_ends_at, day_count, day_bytes, passed)
-  select company_id, now, 0, day_ends_at, 0, ${SUM}, passed
-  from (select c.company_id, ${nextDay('c.timezone')} as day_ends_at, clock.now, ops.admit_requests(array[$2::bigint], 1, $3::bigint) as passed
+  insert into ops.quotas as q (company_id, minute_ends_at, minute_count, day_ends_at, day_count, day_bytes, admitted_bytes)
+  select company_id, now, 0, day_ends_at, 0, ${SUM}, admitted_bytes
+  from (select c.company_id, ${nextDay('c.timezone')} as day_ends_at, clock.now, ops.admit_requests(array[$2::bigint], 1, $3::bigint) as admitted_bytes
     from companies c cross join clock left join ops.quotas known on known.company_id = c.company_id where c.company_id = $1) as first
-  on conflict (company_id) do update set (day_ends_at, day_count, day_bytes, passed) = (
-    select case when q.day_ends_at > now then q.day_ends_at else excluded.day_ends_at end, day_used, bytes_used + ${SUM}, passed
+  on conflict (company_id) do update set (day_ends_at, day_count, day_bytes, admitted_bytes) = (
+    select case when q.day_ends_at > now then q.day_ends_at else excluded.day_ends_at end, day_used, bytes_used + ${SUM}, admitted_bytes
     from (
-      select used.*, ops.admit_requests(array[$2::bigint], 1, $3::bigint - bytes_used) as passed
+      select used.*, ops.admit_requests(array[$2::bigint], 1, $3::bigint - bytes_used) as admitted_bytes
       from (
         select now,
           case when q.day_ends_at > now then q.day_count else 0 end as day_used,
@@ -196,7 +196,7 @@ with clock as materialized (
   )
   returning *
 )
-select passed, day_bytes, date_part('epoch', day_ends_at) as day_ends, date_part('epoch', clock.now) as now
+select admitted_bytes, day_bytes, date_part('epoch', day_ends_at) as day_ends, date_part('epoch', clock.now) as now
 from counted cross join clock`,
 }
 
@@ -362,19 +362,19 @@ async function count(pool: Pool, limits: QuotaLimits, calls: readonly Waiting[])
 }
 
 function serving(windows: CountedCompany): Serving {
-  const passed = windows.passed.filter((bytes) => bytes !== null)
-  const bytes = passed.reduce((sum, one) => sum + one, 0)
-  return { windows, letThrough: passed.length, bytes, answered: 0, served: 0, servedBytes: 0 }
+  const admitted = windows.admitted_bytes.filter((bytes) => bytes !== null)
+  const bytes = admitted.reduce((sum, one) => sum + one, 0)
+  return { windows, letThrough: admitted.length, bytes, answered: 0, served: 0, servedBytes: 0 }
 }
 
 /** Result of a company's next request within a tick, in order of arrival. */
 function admission(found: AuthenticatedKey, company: Serving, limits: QuotaLimits): AuthenticatedCall {
   const { company_id: companyId, api_key_id: keyId, scopes, plan, timezone, clock_ahead_ms, revision, tables } = found
   const { windows } = company
-  const passed = windows.passed[company.answered++] ?? null
-  if (passed !== null) {
+  const bytes = windows.admitted_bytes[company.answered++] ?? null
+  if (bytes !== null) {
     company.served += 1
-    company.servedBytes += passed
+    company.servedBytes += bytes
   }
   const later = company.letThrough - company.served
   const minute = rateOf(limits.perMinute, windows.minute_count - later, windows.minute_ends, windows.now)
@@ -382,7 +382,7 @@ function admission(found: AuthenticatedKey, company: Serving, limits: QuotaLimit
   const hasCalls = windows.minute_count < limits.perMinute && windows.day_count < limits.perDay
   return {
     // If requests are left, the body exceeded the byte limit.
-    kind: passed !== null ? 'admitted' : hasCalls ? 'too_many_bytes' : 'limited',
+    kind: bytes !== null ? 'admitted' : hasCalls ? 'too_many_bytes' : 'limited',
     companyId,
     keyId,
     scopes,
@@ -405,14 +405,14 @@ function bytesLeft(
 }
 
 async function charge(pool: Pool, limit: number, companyId: number, bytes: number): Promise<Charge> {
-  type Row = Pick<CountedCompany, 'passed' | 'day_bytes' | 'day_ends' | 'now'>
+  type Row = Pick<CountedCompany, 'admitted_bytes' | 'day_bytes' | 'day_ends' | 'now'>
   const values = [companyId, bytes, limit]
   const { rows } = await pool.query<Row>({ ...CHARGE_BYTES, values }).catch((error: unknown) => {
     throw new Unavailable('bytes cannot be counted', { cause: error })
   })
   const [row] = rows
   if (!row) throw new Error(`there is no company ${companyId} to count bytes of`)
-  return { isCounted: row.passed.some((one) => one !== null), bytes: bytesLeft(limit, row.day_bytes, row) }
+  return { isCounted: row.admitted_bytes.some((one) => one !== null), bytes: bytesLeft(limit, row.day_bytes, row) }
 }
 
 function rateOf(limit: number, used: number, ends: number, now: number): Rate {

@@ -40,7 +40,7 @@ const WAITING_CALLS = 10_000
 interface CountedSession extends FoundSession {
   readonly position: number
   readonly hash: Buffer
-  readonly calls: number
+  readonly requests: number
   readonly granted: number
   readonly retry_after: number | null
 }
@@ -56,7 +56,7 @@ export function createPanelGate(pool: Pool, limits: PanelLimits, waitingCalls = 
   return {
     admit: (hash) =>
       new Promise((resolve, reject) => {
-        if (waiting.length >= waitingCalls) throw new Unavailable('panel: too many calls wait to be counted')
+        if (waiting.length >= waitingCalls) throw new Unavailable('panel: too many requests wait to be counted')
         waiting.push({ hash, id: hash.toString('latin1'), resolve, reject })
         ticks.ask()
       }),
@@ -96,7 +96,7 @@ function answer(calls: readonly WaitingCall[], session: CountedSession | undefin
     for (const call of calls) call.resolve(null)
     return
   }
-  const { position, hash, calls: asked, granted, retry_after, ...found } = session
+  const { position, hash, requests, granted, retry_after, ...found } = session
   for (const [place, call] of calls.entries()) call.resolve({ found, retryAfter: place < granted ? null : retry_after })
 }
 
@@ -107,15 +107,15 @@ function answer(calls: readonly WaitingCall[], session: CountedSession | undefin
 const ADMIT = {
   name: 'admit_to_panel',
   text: `with ${DATABASE_CLOCK}, found as materialized (
-           select asked.position::int as position, asked.hash, asked.calls, f.*
-           from unnest($1::bytea[], $2::int[]) with ordinality as asked (hash, calls, position)
-           cross join lateral (${findSession('asked.hash', '$3')} offset 0) f
+           select sent.position::int as position, sent.hash, sent.requests, f.*
+           from unnest($1::bytea[], $2::int[]) with ordinality as sent (hash, requests, position)
+           cross join lateral (${findSession('sent.hash', '$3')} offset 0) f
          ), counted as materialized (
            select c.* from (
              select array_agg("companyId" order by "companyId", position) as companies, array_agg("userId" order by "companyId", position) as users,
-               array_agg(hash order by "companyId", position) as hashes, array_agg(calls order by "companyId", position) as calls
+               array_agg(hash order by "companyId", position) as hashes, array_agg(requests order by "companyId", position) as requests
              from found) a
-           cross join lateral ops.count_panel_requests(a.companies, a.users, a.hashes, a.calls, $4, $5, $6) c
+           cross join lateral ops.count_panel_requests(a.companies, a.users, a.hashes, a.requests, $4, $5, $6) c
          )
          select f.*, c.granted, c.retry_after from found f join counted c on c.of_session = f.hash`,
 }

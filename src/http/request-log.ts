@@ -6,13 +6,13 @@ import type { LimiterFigures } from '#lib/fair-sharing.ts'
 
 /** Bounds of the request log (KIT-53): per company and in total. */
 export interface RequestLogBounds {
-  readonly ofCompany: { readonly calls: number; readonly bytes: number }
-  readonly ofAll: { readonly calls: number; readonly bytes: number }
+  readonly ofCompany: { readonly requests: number; readonly bytes: number }
+  readonly ofAll: { readonly requests: number; readonly bytes: number }
 }
 
 const REQUEST_LOG_BOUNDS: RequestLogBounds = {
-  ofCompany: { calls: 100_000, bytes: 33_554_432 },
-  ofAll: { calls: 5_000_000, bytes: 2_147_483_648 },
+  ofCompany: { requests: 100_000, bytes: 33_554_432 },
+  ofAll: { requests: 5_000_000, bytes: 2_147_483_648 },
 }
 
 /**
@@ -198,14 +198,14 @@ export function createRequestLog({
   const writing = coalesce(async () => {
     clearTimeout(timer)
     timer = undefined
-    const calls = waiting
-    if (calls.length === 0) return
+    const requests = waiting
+    if (requests.length === 0) return
     waiting = []
     ofCompany = new Map()
     try {
-      refused += calls.length - (await writeCalls(pool, calls, bounds))
+      refused += requests.length - (await writeRequests(pool, requests, bounds))
     } catch (error) {
-      refused += calls.length
+      refused += requests.length
       onError(error)
     }
   })
@@ -249,30 +249,30 @@ const bytesOf = ({ path, query, body, details, traceparent }: LoggedRequest): nu
   [query, body, details, traceparent].reduce((sum, text) => sum + (text ? Buffer.byteLength(text) : 0), 0)
 
 /** Returns the number of written rows; companies that exceed twice their bound are skipped. */
-async function writeCalls(
+async function writeRequests(
   pool: Pool,
-  calls: readonly LoggedRequest[],
+  requests: readonly LoggedRequest[],
   { ofCompany }: RequestLogBounds,
 ): Promise<number> {
   const { rows } = await pool.query<{ written: number }>({
     ...WRITE_CALLS,
     values: [
-      calls.map(({ companyId }) => companyId),
-      calls.map(({ id }) => id),
-      calls.map(({ at_ms }) => at_ms),
-      calls.map(({ keyId }) => keyId),
-      calls.map(({ method }) => method),
-      calls.map(({ path }) => path),
-      calls.map(({ query }) => query),
-      calls.map(({ status }) => status),
-      calls.map(({ code }) => code),
-      calls.map(({ duration_ms }) => duration_ms),
-      calls.map(({ replayed }) => replayed),
-      calls.map(({ body }) => body),
-      calls.map(({ details }) => details),
-      calls.map(bytesOf),
-      calls.map(({ traceparent }) => traceparent),
-      2 * ofCompany.calls,
+      requests.map(({ companyId }) => companyId),
+      requests.map(({ id }) => id),
+      requests.map(({ at_ms }) => at_ms),
+      requests.map(({ keyId }) => keyId),
+      requests.map(({ method }) => method),
+      requests.map(({ path }) => path),
+      requests.map(({ query }) => query),
+      requests.map(({ status }) => status),
+      requests.map(({ code }) => code),
+      requests.map(({ duration_ms }) => duration_ms),
+      requests.map(({ replayed }) => replayed),
+      requests.map(({ body }) => body),
+      requests.map(({ details }) => details),
+      requests.map(bytesOf),
+      requests.map(({ traceparent }) => traceparent),
+      2 * ofCompany.requests,
       2 * ofCompany.bytes,
     ],
   })
@@ -281,26 +281,26 @@ async function writeCalls(
 
 /** The commit does not wait for the disk: losing the last moment in a crash does no harm. */
 const WRITE_CALLS = {
-  name: 'write_calls',
+  name: 'write_requests',
   text: `
 with clock as materialized (select set_config('synchronous_commit', 'off', true)), given as (
   select g.* from unnest($1::bigint[], $2::uuid[], $3::float8[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::smallint[], $9::text[],
     $10::integer[], $11::bool[], $12::text[], $13::text[], $14::integer[], $15::text[])
     as g(company_id, id, at_ms, api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, bytes, traceparent) cross join clock
 ), counted as (
-  select company_id, count(*) as calls, sum(bytes) as bytes from given group by company_id
+  select company_id, count(*) as requests, sum(bytes) as bytes from given group by company_id
 ), writable as (
   select n.* from counted n left join request_counts c on c.company_id = n.company_id
-  where coalesce(c.calls < $16 and c.bytes < $17, true)
+  where coalesce(c.requests < $16 and c.bytes < $17, true)
 ), added as (
   insert into request_log (company_id, id, at, api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, bytes, traceparent)
   select company_id, id, to_timestamp(at_ms / 1000), api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, given.bytes, traceparent
   from given where company_id in (select company_id from writable) order by company_id, id
 ), kept as (
-  insert into request_counts as c (company_id, calls, bytes) select company_id, calls, bytes from writable order by company_id
-  on conflict (company_id) do update set calls = c.calls + excluded.calls, bytes = c.bytes + excluded.bytes
+  insert into request_counts as c (company_id, requests, bytes) select company_id, requests, bytes from writable order by company_id
+  on conflict (company_id) do update set requests = c.requests + excluded.requests, bytes = c.bytes + excluded.bytes
 )
-select coalesce(sum(calls), 0)::int as written from writable`,
+select coalesce(sum(requests), 0)::int as written from writable`,
 }
 
 const KEPT_DAYS = 7
@@ -321,7 +321,7 @@ export const purgeExcessRequests = (
   limit: number,
   { ofCompany, ofAll }: RequestLogBounds = REQUEST_LOG_BOUNDS,
 ): Promise<number> =>
-  countOf(pool, { ...DELETE_EXCESS, values: [ofCompany.calls, ofCompany.bytes, ofAll.calls, ofAll.bytes, limit] })
+  countOf(pool, { ...DELETE_EXCESS, values: [ofCompany.requests, ofCompany.bytes, ofAll.requests, ofAll.bytes, limit] })
 
 async function countOf(pool: Pool, statement: QueryConfig): Promise<number> {
   const { rows } = await pool.query<{ deleted: number }>(statement)
@@ -332,39 +332,39 @@ async function countOf(pool: Pool, statement: QueryConfig): Promise<number> {
 const DELETE_DOOMED = `gone as (
   delete from request_log where (company_id, id) in (select company_id, id from doomed) returning company_id, bytes
 ), sums as (
-  select company_id, count(*) as calls, sum(bytes) as bytes from gone group by company_id
+  select company_id, count(*) as requests, sum(bytes) as bytes from gone group by company_id
 ), counted as (
-  update request_counts c set calls = c.calls - s.calls, bytes = c.bytes - s.bytes from sums s where c.company_id = s.company_id
+  update request_counts c set requests = c.requests - s.requests, bytes = c.bytes - s.bytes from sums s where c.company_id = s.company_id
 )
-select coalesce(sum(calls), 0)::int as deleted from sums`
+select coalesce(sum(requests), 0)::int as deleted from sums`
 
 /** Ids start with their time. */
 const DELETE_OLD = {
-  name: 'delete_old_calls',
+  name: 'delete_old_requests',
   text: `
 with bound as materialized (
   select rpad(lpad(to_hex((extract(epoch from now() - make_interval(days => $1)) * 1000)::bigint), 12, '0'), 32, '0')::uuid as id
 ), doomed as materialized (
   select old.company_id, old.id from request_counts c cross join bound cross join lateral (
     select o.company_id, o.id from request_log o where o.company_id = c.company_id and o.id < bound.id order by o.id limit $2::int) as old
-  where c.calls > 0 limit $2::int
+  where c.requests > 0 limit $2::int
 ), ${DELETE_DOOMED}`,
 }
 
 const DELETE_EXCESS = {
-  name: 'delete_excess_calls',
+  name: 'delete_excess_requests',
   text: `
 with counts as materialized (
-  select company_id, calls, bytes, sum(calls) over () as all_calls, sum(bytes) over () as all_bytes, count(*) over () as companies
-  from request_counts where calls > 0
+  select company_id, requests, bytes, sum(requests) over () as all_requests, sum(bytes) over () as all_bytes, count(*) over () as companies
+  from request_counts where requests > 0
 ), may as (
-  select company_id, calls, bytes, case when all_calls > $3 then least($1::bigint, $3::bigint / companies) else $1 end as may_calls,
+  select company_id, requests, bytes, case when all_requests > $3 then least($1::bigint, $3::bigint / companies) else $1 end as may_requests,
     case when all_bytes > $4 then least($2::bigint, $4::bigint / companies) else $2 end as may_bytes
   from counts
 ), doomed as materialized (
   select o.company_id, o.id from may cross join lateral (
     select company_id, id from request_log where company_id = may.company_id order by id
-    limit least($5::bigint, greatest(may.calls - may_calls, ceil(may.calls * (may.bytes - may_bytes)::float8 / may.bytes)::bigint, 0))) as o
-  where may.calls > may_calls or may.bytes > may_bytes limit $5::int
+    limit least($5::bigint, greatest(may.requests - may_requests, ceil(may.requests * (may.bytes - may_bytes)::float8 / may.bytes)::bigint, 0))) as o
+  where may.requests > may_requests or may.bytes > may_bytes limit $5::int
 ), ${DELETE_DOOMED}`,
 }

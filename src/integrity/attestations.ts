@@ -82,7 +82,7 @@ async function askOnce(sealing: Sealing, attestor: Attestor, options: OnceOption
     const token = await attestor.ask(checkpoint, { last: missing.last, signal })
     await keepToken(sealing, attestor, checkpoint, token)
     await pool.query(
-      `update ops.attestors set failures = 0, failing_since = null, told_at = null, problem = null, detail = null,
+      `update ops.attestors set failures = 0, failing_since = null, emailed_at = null, problem = null, detail = null,
          due_at = clock_timestamp() where source = $1`,
       [attestor.source],
     )

@@ -11,7 +11,7 @@ export type DownloadKind = 'audit_pack' | 'opened_audit_pack' | 'person_file'
 export interface Download {
   readonly id: number
   readonly user_id: number
-  readonly what: DownloadKind
+  readonly kind: DownloadKind
   /** Set for a data export of a person, as `customer/9`. */
   readonly subject: string | null
   /** UTC. */
@@ -22,7 +22,7 @@ export interface Download {
   readonly state: 'running' | 'whole' | 'broken'
 }
 
-type DownloadRequest = Pick<Download, 'user_id' | 'what' | 'subject'> & { readonly companyId: number }
+type DownloadRequest = Pick<Download, 'user_id' | 'kind' | 'subject'> & { readonly companyId: number }
 
 /**
  * Records a download before its first byte is sent, so that none goes unrecorded, and records the outcome (AUDIT-26).
@@ -30,12 +30,12 @@ type DownloadRequest = Pick<Download, 'user_id' | 'what' | 'subject'> & { readon
  */
 export async function recordDownload(
   pool: Pool,
-  { companyId, user_id, what, subject }: DownloadRequest,
+  { companyId, user_id, kind, subject }: DownloadRequest,
   work: (tell: (done: number, total: number) => void) => Promise<boolean>,
 ): Promise<void> {
   const { rows } = await pool.query<{ id: number }>(
-    'insert into ops.downloads (company_id, user_id, what, subject) values ($1, $2, $3, $4) returning id',
-    [companyId, user_id, what, subject],
+    'insert into ops.downloads (company_id, user_id, kind, subject) values ($1, $2, $3, $4) returning id',
+    [companyId, user_id, kind, subject],
   )
   const id = rows[0]?.id
   let came: readonly [done: number, total: number] = [0, 0]
@@ -67,7 +67,7 @@ export async function listDownloads(
   { before, limit }: { readonly before: number | null; readonly limit: number },
 ): Promise<Download[]> {
   const { rows } = await pool.query<Download>(
-    `select id, user_id, what, subject, begun_at, done, total,
+    `select id, user_id, kind, subject, begun_at, done, total,
        case when is_whole then 'whole'
          when is_whole is null and seen_at > clock_timestamp() - make_interval(secs => $4) then 'running'
          else 'broken' end as state

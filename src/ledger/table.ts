@@ -146,9 +146,37 @@ export function tableDdl(table: AnyTable, schema: string): string {
   return `create table ${schema}.${table.name} (\n  ${parts.join(',\n  ')}\n)${fill};`
 }
 
-/** Comment of a table, for operators who read the schema. */
-export const commentDdl = ({ name, about }: AnyTable, schema: string): string =>
-  about === undefined ? '' : `\ncomment on table ${schema}.${name} is '${about.replaceAll("'", "''")}';`
+/** Comments of columns by their names, which mean the same in every table. */
+const COLUMN_COMMENTS: readonly (readonly [name: RegExp, comment: string])[] = [
+  [/(?:^|_)cents$/, 'Cents of a real.'],
+  [/^(?:quantity|stock|min_stock)$/, 'Units of the item, three decimals.'],
+  [/^(?:price|unit_cost)$/, 'Reais.'],
+  [/_ms$/, 'Milliseconds.'],
+  [/_minutes$/, 'Minutes.'],
+  [/^(?:paid|settled|due|last_due)_on$|^due_date$/, "Day of the company's calendar."],
+  [/^revision$/, 'Event that changed the row last.'],
+  [/^changed_at$/, 'recorded_at of that event.'],
+  [/^first_revision$/, 'Event that created the row.'],
+  [/^past_revisions$/, 'Earlier events that changed the row; older ones are in row_pasts.'],
+  [/^columns_revision$/, 'Last event that changed more than the columns that change often.'],
+  [/^doc$/, 'JSON of the record.'],
+  [/^(?:name|variant|phone)_key$/, 'Normalized, for comparison.'],
+  [/^(?:search|sort_key)$/, 'Without case and accents, for search and order.'],
+  [/^fingerprint$/, 'Hash of the upload, which recognizes its repetition.'],
+  [/^actor$/, 'Author of the event: api_key/7, user/3.'],
+]
+
+const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`
+
+/** Comments of a table and its columns, for operators who read the schema. */
+export function commentDdl({ name, about, columns }: AnyTable, schema: string): string {
+  const ofTable = about === undefined ? '' : `\ncomment on table ${schema}.${name} is ${quoted(about)};`
+  const ofColumns = Object.keys(columns).map((column) => {
+    const comment = COLUMN_COMMENTS.find(([pattern]) => pattern.test(column))?.[1]
+    return comment === undefined ? '' : `\ncomment on column ${schema}.${name}.${column} is ${quoted(comment)};`
+  })
+  return ofTable + ofColumns.join('')
+}
 
 /** DDL of a table's further indexes, separate because a table without them is filled faster. */
 export const indexDdl = (table: AnyTable, schema: string): string[] =>

@@ -102,8 +102,8 @@ export function packDownload(context: PanelServices): RequestHandler {
         isOpened,
         now,
       })
-      const what = isOpened ? 'opened_audit_pack' : 'audit_pack'
-      const asked = { companyId: session.companyId, user_id: session.userId, what, subject: null } as const
+      const kind = isOpened ? 'opened_audit_pack' : 'audit_pack'
+      const asked = { companyId: session.companyId, user_id: session.userId, kind, subject: null } as const
       const { store } = context.reads.readsOf(session.companyId, {
         revision: wanted.head.revision,
         wait_budget_ms: PATIENCE_MS,
@@ -152,8 +152,8 @@ const STATES: Readonly<Record<Download['state'], StateMark>> = {
   broken: ['bad', 'Interrompido'],
 }
 
-function progressOf({ what, done, total, state }: Download): string {
-  if (what === 'person_file' || total === 0) return '—'
+function progressOf({ kind, done, total, state }: Download): string {
+  if (kind === 'person_file' || total === 0) return '—'
   const percent = Math.floor((done / total) * 100)
   return state === 'running' ? `${percent}%` : `${percent}% de ${formatCount(total)} linhas`
 }
@@ -226,12 +226,12 @@ async function Downloads({ visit, found }: { readonly visit: PageContext; readon
   )
 }
 
-const What = ({ download: { what, subject } }: { readonly download: Download }) =>
+const What = ({ download: { kind, subject } }: { readonly download: Download }) =>
   subject === null ? (
-    <span>{KINDS[what]}</span>
+    <span>{KINDS[kind]}</span>
   ) : (
     <>
-      {KINDS[what]}: <a href={link(subjectPath(subject))}>{subjectName(subject)}</a>
+      {KINDS[kind]}: <a href={link(subjectPath(subject))}>{subjectName(subject)}</a>
     </>
   )
 

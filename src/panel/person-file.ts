@@ -230,7 +230,7 @@ export function dataExportDownload(context: PanelServices): RequestHandler {
       const taken = {
         companyId: session.companyId,
         user_id: session.userId,
-        what: 'person_file',
+        kind: 'person_file',
         subject: `${kind}/${id}`,
       } as const
       await recordDownload(context.reads.pool, taken, () => send(response, pieces, FORMATS[format].writer(), ended))

@@ -55,15 +55,15 @@ const RECORD = {
            from stores s join orders o on o.company_id = s.company_id and o.store_id = s.id and o.id = $5::bigint
            where s.alias = $1
          ), hour as (
-           insert into payment_notification_hours as h (company_id, store_id, hour, is_signed, kept, kept_bytes, counted, fitted)
+           insert into payment_notification_hours as h (company_id, store_id, hour, is_signed, stored, stored_bytes, not_stored, last_is_stored)
            select company_id, store_id, date_trunc('hour', clock_timestamp()), $6::boolean, 1, $7::bigint, 0, true from named
-           on conflict (company_id, store_id, hour, is_signed) do update set (kept, kept_bytes, counted, fitted) = (
-             select h.kept + fits::int, h.kept_bytes + case when fits then $7::bigint else 0 end, h.counted + (not fits)::int, fits
-             from (select h.kept_bytes + $7::bigint <= $8::bigint as fits) as decided)
-           returning fitted
+           on conflict (company_id, store_id, hour, is_signed) do update set (stored, stored_bytes, not_stored, last_is_stored) = (
+             select h.stored + fits::int, h.stored_bytes + case when fits then $7::bigint else 0 end, h.not_stored + (not fits)::int, fits
+             from (select h.stored_bytes + $7::bigint <= $8::bigint as fits) as decided)
+           returning last_is_stored
          ), kept as (
            insert into payment_notifications (store_alias, order_path, request_id, payload, company_id, order_id)
-           select $1, $2, $3, $4, n.company_id, n.order_id from named n cross join hour where hour.fitted
+           select $1, $2, $3, $4, n.company_id, n.order_id from named n cross join hour where hour.last_is_stored
            returning company_id, id
          ), strangers as (
            insert into unverified_notifications as s (slot, id, store_alias, order_path, request_id, received_at, payload)
@@ -139,7 +139,7 @@ export async function recordConclusion(
 export async function countUnstored(pool: Database, companyId: number, storeId: number): Promise<number> {
   const { rows } = await pool.query<{ counted: number }>({
     name: 'count_unkept_notifications',
-    text: `select coalesce(sum(counted), 0)::bigint as counted from payment_notification_hours
+    text: `select coalesce(sum(not_stored), 0)::bigint as counted from payment_notification_hours
            where company_id = $1 and store_id = $2 and hour > now() - make_interval(days => $3)`,
     values: [companyId, storeId, COUNTED_DAYS],
   })

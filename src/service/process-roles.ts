@@ -203,8 +203,8 @@ export const failureText = ({ source, host, failing_since, problem, detail }: Fa
 /** Sends the operator one e-mail for each attestor that has failed for a day; a failed one is sent again (PROOF-720). */
 export async function tellOperator(pool: Pool, mailer: Mailer, to: string): Promise<void> {
   const { rows } = await pool.query<Failing>(
-    `update ops.attestors set told_at = clock_timestamp()
-     where told_at is null and failing_since <= clock_timestamp() - make_interval(hours => $1)
+    `update ops.attestors set emailed_at = clock_timestamp()
+     where emailed_at is null and failing_since <= clock_timestamp() - make_interval(hours => $1)
      returning source, kind, host, failing_since, problem, detail`,
     [TOLD_AFTER_HOURS],
   )
@@ -214,7 +214,7 @@ export async function tellOperator(pool: Pool, mailer: Mailer, to: string): Prom
     try {
       await mailer.send({ id: randomUUID(), to: [to], subject, text })
     } catch (error) {
-      await pool.query('update ops.attestors set told_at = null where source = $1', [failing.source])
+      await pool.query('update ops.attestors set emailed_at = null where source = $1', [failing.source])
       throw error
     }
   }
@@ -376,14 +376,14 @@ function startSealing({
   if (!sealing) return { stop: async () => {} }
   const figures = metrics.oncePerScrape(() => checkpointFigures(pool, sealing.now()))
   metrics.gauge(
-    'tillbook_sealing_faults',
+    'tillbook_checkpoint_faults',
     'Ledgers, and the installation itself, that could not be sealed when that was last tried',
     async () => (await figures()).faults,
   )
-  metrics.gauge('tillbook_sealing_round_age_seconds', 'Time since ledgers were last sealed on schedule', async () =>
+  metrics.gauge('tillbook_checkpoint_run_age_seconds', 'Time since ledgers were last sealed on schedule', async () =>
     ageOf((await figures()).roundAge),
   )
-  metrics.gauge('tillbook_seal_age_seconds', 'Age of the newest checkpoint of the installation log', async () =>
+  metrics.gauge('tillbook_checkpoint_age_seconds', 'Age of the newest checkpoint of the installation log', async () =>
     ageOf((await figures()).sealAge),
   )
   const attestors = startAttestors({ config, core, metrics, logger, log })

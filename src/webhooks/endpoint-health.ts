@@ -23,7 +23,7 @@ const BEGIN_OUTAGES = {
   name: 'begin_webhook_outages',
   text: `
 with begun as (
-  update webhook_health h set outage_since = h.failing_since, well_since = null
+  update webhook_health h set outage_since = h.failing_since, recovering_since = null
   from ${OPEN_ENDPOINTS} w
   where w.company_id = h.company_id and w.id = h.webhook_id
     and h.failing_since <= statement_timestamp() - make_interval(secs => $1) and h.failing_since >= w.watched_since
@@ -40,8 +40,8 @@ from begun`,
 const FOLLOW_OUTAGES = {
   name: 'follow_webhook_outages',
   text: `
-update webhook_health h set well_since = case when h.failing_since is null then statement_timestamp() end
-where h.outage_since is not null and case when h.well_since is null then h.failing_since is null
+update webhook_health h set recovering_since = case when h.failing_since is null then statement_timestamp() end
+where h.outage_since is not null and case when h.recovering_since is null then h.failing_since is null
   else h.failing_since <= statement_timestamp() - make_interval(secs => $1) end`,
 }
 
@@ -53,10 +53,10 @@ with over as (
   select h.company_id, h.webhook_id, h.outage_since, w.url
   from webhook_health h join ${OPEN_ENDPOINTS} w on w.company_id = h.company_id and w.id = h.webhook_id
   where h.outage_since is not null and h.failing_since is null
-    and h.well_since <= statement_timestamp() - make_interval(secs => $1) and h.outage_since >= w.watched_since
+    and h.recovering_since <= statement_timestamp() - make_interval(secs => $1) and h.outage_since >= w.watched_since
   for no key update of h skip locked
 ), ended as (
-  update webhook_health h set outage_since = null, well_since = null from over o
+  update webhook_health h set outage_since = null, recovering_since = null from over o
   where h.company_id = o.company_id and h.webhook_id = o.webhook_id
 )
 ${NOTICE}

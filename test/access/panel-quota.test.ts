@@ -45,11 +45,11 @@ describe('quota of the panel', () => {
   const letThrough = (waits: readonly (number | null)[]) => waits.filter((wait) => wait === null).length
   const counts = async () =>
     (
-      await pool.query<{ calls: number }>(
-        'select calls from ops.panel_request_counts where company_id = $1 order by user_id, session',
+      await pool.query<{ requests: number }>(
+        'select requests from ops.panel_request_counts where company_id = $1 order by user_id, session',
         [company.id],
       )
-    ).rows.map(({ calls }) => calls)
+    ).rows.map(({ requests }) => requests)
   const shift = (interval: string) =>
     pool.query(
       'update ops.panel_request_counts set minute_ends_at = minute_ends_at - $2::interval where company_id = $1',

@@ -88,6 +88,9 @@ describe('words of logs, SQL, titles and pages', () => {
     const commented = "create table ops.sessions (\n);\ncomment on table ops.sessions is 'Sessions.';\n"
     expect(sqlFaultsOf(of('a.sql', commented))).to.deep.equal([])
     expect(sqlFaultsOf(of('a.sql', 'create table ops.seal_rounds (\n);\n'))).to.have.length(2)
+    const column = (name: string) => of('a.sql', commented.replace('(\n)', `(\n  ${name} bigint\n)`))
+    expect(sqlFaultsOf(column('emailed_at'))).to.deep.equal([])
+    for (const name of ['told_at', 'passed', 'well_since']) expect(sqlFaultsOf(column(name)), name).to.have.length(1)
   })
 
   it('refuses a title of more than 100 characters, where an expression counts as one', () => {

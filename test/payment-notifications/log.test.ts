@@ -155,7 +155,7 @@ describe('notification log', () => {
     const before = (await shop.kept()).length
     // Unauthenticated clients used up the hour.
     await pool.query(
-      `update payment_notification_hours set kept_bytes = 8388608 - 1024
+      `update payment_notification_hours set stored_bytes = 8388608 - 1024
        where not is_signed and store_id = (select id from stores where alias = $1)`,
       [signing.alias],
     )
@@ -166,14 +166,14 @@ describe('notification log', () => {
       [200, id],
       [200, order.id],
     ])
-    const { rows } = await pool.query<{ is_signed: boolean; kept: number; counted: number; store_id: number }>(
-      `select h.store_id, is_signed, kept, counted from payment_notification_hours h join stores s on s.id = h.store_id
+    const { rows } = await pool.query<{ is_signed: boolean; stored: number; not_stored: number; store_id: number }>(
+      `select h.store_id, is_signed, stored, not_stored from payment_notification_hours h join stores s on s.id = h.store_id
        where s.alias = $1 order by is_signed`,
       [signing.alias],
     )
     expect(rows.map(({ store_id: _, ...row }) => row)).to.deep.equal([
-      { is_signed: false, kept: 1, counted: 2 },
-      { is_signed: true, kept: 2, counted: 0 },
+      { is_signed: false, stored: 1, not_stored: 2 },
+      { is_signed: true, stored: 2, not_stored: 0 },
     ])
     const page = textIn((await owner.get(`/painel/loja/lojas/${rows[0]?.store_id}`)).html)
     expect(page).to.include('só foram contadas, porque vieram demais em uma hora: 2.')

@@ -1,4 +1,4 @@
--- API keys and what is counted of their calls; people, and what they are logged in with.
+-- API keys and what is counted of their requests; people, and what they are logged in with.
 
 create table ops.api_key_secrets (
   company_id bigint not null,
@@ -24,13 +24,13 @@ create table ops.quotas (
   day_ends_at timestamptz not null,
   day_count integer not null,
   day_bytes bigint not null,
-  passed bigint[] not null
+  admitted_bytes bigint[] not null
 ) with (fillfactor = 30);
 comment on table ops.quotas is 'Requests and bytes of each company in its current minute and day.';
 comment on column ops.quotas.day_bytes is 'Bytes of bodies.';
-comment on column ops.quotas.passed is 'Result of the last statement, in order of arrival: bytes of each admitted request, null of a refused one.';
+comment on column ops.quotas.admitted_bytes is 'Result of the last statement, in order of arrival: bytes of each admitted request, null of a refused one.';
 
--- When the local day of a zone is over. A zone that this Postgres does not know must not stop the calls of all companies: UTC then.
+-- When the local day of a zone is over. A zone that this Postgres does not know must not stop the requests of all companies: UTC then.
 create function ops.end_of_day(p_at timestamptz, p_zone text) returns timestamptz language plpgsql stable as $$
 begin
   return (date_trunc('day', p_at at time zone p_zone) + interval '1 day') at time zone p_zone;
@@ -38,26 +38,26 @@ exception when invalid_parameter_value then
   return (date_trunc('day', p_at at time zone 'UTC') + interval '1 day') at time zone 'UTC';
 end $$;
 
--- Which of some calls are let through, in order of arrival: as many as are left, with bodies that fit in the room together. A call
+-- Which of some requests are admitted, in order of arrival: as many as are left, with bodies that fit in the room together. A request
 -- that does not fit leaves its place to the next one that does.
-create function ops.admit_requests(p_bytes bigint[], p_calls integer, p_room bigint) returns bigint[] language plpgsql immutable as $$
+create function ops.admit_requests(p_bytes bigint[], p_requests integer, p_room bigint) returns bigint[] language plpgsql immutable as $$
 declare
-  v_passed bigint[] := p_bytes;
-  v_calls integer := p_calls;
+  v_admitted bigint[] := p_bytes;
+  v_requests integer := p_requests;
   v_room bigint := greatest(0, p_room);
 begin
-  if cardinality(p_bytes) <= p_calls and (select sum(bytes) from unnest(p_bytes) as bytes) <= v_room then
+  if cardinality(p_bytes) <= p_requests and (select sum(bytes) from unnest(p_bytes) as bytes) <= v_room then
     return p_bytes;
   end if;
   for n in 1 .. cardinality(p_bytes) loop
-    if v_calls > 0 and p_bytes[n] <= v_room then
-      v_calls := v_calls - 1;
+    if v_requests > 0 and p_bytes[n] <= v_room then
+      v_requests := v_requests - 1;
       v_room := v_room - p_bytes[n];
     else
-      v_passed[n] := null;
+      v_admitted[n] := null;
     end if;
   end loop;
-  return v_passed;
+  return v_admitted;
 end $$;
 
 create table ops.request_log (
@@ -92,7 +92,7 @@ comment on column ops.request_log.bytes is 'Bytes that count in request_counts.'
 
 create table ops.request_counts (
   company_id bigint primary key,
-  calls bigint not null,
+  requests bigint not null,
   bytes bigint not null
 ) with (fillfactor = 50);
 comment on table ops.request_counts is 'Rows and bytes that the request log of a company holds.';
@@ -299,7 +299,7 @@ create unlogged table ops.panel_request_counts (
   user_id bigint not null,
   session bytea not null,
   minute_ends_at timestamptz not null,
-  calls integer not null,
+  requests integer not null,
   primary key (company_id, user_id, session)
 ) with (fillfactor = 50);
 comment on table ops.panel_request_counts is 'Requests to the panel in minutes that begin with the first one. Unlogged: a crash of Postgres starts the minutes again.';
@@ -307,10 +307,10 @@ comment on column ops.panel_request_counts.user_id is '0 counts all users of the
 comment on column ops.panel_request_counts.session is 'Empty counts all sessions of the user.';
 create index panel_request_counts_by_end on ops.panel_request_counts (minute_ends_at);
 
--- Counts calls of some sessions, as many of each as the minutes of its session, its user and its company leave. Tells how many that were and,
+-- Counts requests of some sessions, as many of each as the minutes of its session, its user and its company leave. Returns how many that were and,
 -- where some were refused, the seconds until the last exhausted minute ends. Companies come in order, so that two processes never wait for each other.
 create function ops.count_panel_requests(
-  p_companies bigint[], p_users bigint[], p_sessions bytea[], p_asked integer[], p_of_session integer, p_of_user integer, p_of_company integer
+  p_companies bigint[], p_users bigint[], p_sessions bytea[], p_requested integer[], p_of_session integer, p_of_user integer, p_of_company integer
 ) returns table (of_session bytea, granted integer, retry_after integer) language plpgsql as $$
 declare
   v_now constant timestamptz := statement_timestamp();
@@ -320,12 +320,12 @@ begin
   for n in 1 .. coalesce(cardinality(p_companies), 0) loop
     -- Locks the company's row and changes nothing: its holder alone counts for the company.
     insert into ops.panel_request_counts as c values (p_companies[n], 0, '', v_now, 0)
-      on conflict (company_id, user_id, session) do update set calls = c.calls where false;
+      on conflict (company_id, user_id, session) do update set requests = c.requests where false;
     -- A new snapshot, which has what the last holder has counted.
     select
-      coalesce(max(c.calls) filter (where k.user_id = 0), 0) as company_calls,
-      coalesce(max(c.calls) filter (where k.user_id <> 0 and k.session = ''), 0) as user_calls,
-      coalesce(max(c.calls) filter (where k.session <> ''), 0) as session_calls,
+      coalesce(max(c.requests) filter (where k.user_id = 0), 0) as company_requests,
+      coalesce(max(c.requests) filter (where k.user_id <> 0 and k.session = ''), 0) as user_requests,
+      coalesce(max(c.requests) filter (where k.session <> ''), 0) as session_requests,
       coalesce(max(c.minute_ends_at) filter (where k.user_id = 0), v_now + interval '1 minute') as company_end,
       coalesce(max(c.minute_ends_at) filter (where k.user_id <> 0 and k.session = ''), v_now + interval '1 minute') as user_end,
       coalesce(max(c.minute_ends_at) filter (where k.session <> ''), v_now + interval '1 minute') as session_end
@@ -333,19 +333,19 @@ begin
     from (values (0::bigint, ''::bytea), (p_users[n], ''), (p_users[n], p_sessions[n])) as k (user_id, session)
     join ops.panel_request_counts c on c.company_id = p_companies[n] and c.user_id = k.user_id and c.session = k.session and c.minute_ends_at > v_now;
     granted := greatest(0, least(
-      p_asked[n], p_of_session - v_used.session_calls, p_of_user - v_used.user_calls, p_of_company - v_used.company_calls));
+      p_requested[n], p_of_session - v_used.session_requests, p_of_user - v_used.user_requests, p_of_company - v_used.company_requests));
     if granted > 0 then
       insert into ops.panel_request_counts as c
         select p_companies[n], k.user_id, k.session, v_now + interval '1 minute', granted
         from (values (0::bigint, ''::bytea), (p_users[n], ''), (p_users[n], p_sessions[n])) as k (user_id, session)
         on conflict (company_id, user_id, session) do update set
-          calls = case when c.minute_ends_at > v_now then c.calls else 0 end + excluded.calls,
+          requests = case when c.minute_ends_at > v_now then c.requests else 0 end + excluded.requests,
           minute_ends_at = case when c.minute_ends_at > v_now then c.minute_ends_at else excluded.minute_ends_at end;
     end if;
-    retry_after := case when granted < p_asked[n] then greatest(1, ceil(extract(epoch from greatest(
-      case when v_used.session_calls + granted >= p_of_session then v_used.session_end end,
-      case when v_used.user_calls + granted >= p_of_user then v_used.user_end end,
-      case when v_used.company_calls + granted >= p_of_company then v_used.company_end end) - v_now))) end;
+    retry_after := case when granted < p_requested[n] then greatest(1, ceil(extract(epoch from greatest(
+      case when v_used.session_requests + granted >= p_of_session then v_used.session_end end,
+      case when v_used.user_requests + granted >= p_of_user then v_used.user_end end,
+      case when v_used.company_requests + granted >= p_of_company then v_used.company_end end) - v_now))) end;
     of_session := p_sessions[n];
     return next;
   end loop;

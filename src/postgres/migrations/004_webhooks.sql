@@ -74,14 +74,14 @@ create table ops.webhook_health (
   failing_since timestamptz,
   no_response_since timestamptz,
   outage_since timestamptz,
-  well_since timestamptz,
+  recovering_since timestamptz,
   primary key (company_id, webhook_id)
 ) with (fillfactor = 50);
 comment on table ops.webhook_health is 'Health of each endpoint. Results from before its last change of URL or state do not count.';
 comment on column ops.webhook_health.failing_since is 'The first failure since the last success.';
 comment on column ops.webhook_health.no_response_since is 'Since when all retries of a delivery are exhausted.';
 comment on column ops.webhook_health.outage_since is 'Begin of a reported outage.';
-comment on column ops.webhook_health.well_since is 'First success after an outage.';
+comment on column ops.webhook_health.recovering_since is 'First success after an outage.';
 create index webhook_health_failing on ops.webhook_health (failing_since) where failing_since is not null;
 create index webhook_health_outages on ops.webhook_health (outage_since) where outage_since is not null;
 

@@ -46,16 +46,16 @@ create table ops.payment_notification_hours (
   store_id bigint not null,
   hour timestamptz not null,
   is_signed boolean not null,
-  kept integer not null,
-  kept_bytes bigint not null,
-  counted integer not null,
-  fitted boolean not null,
+  stored integer not null,
+  stored_bytes bigint not null,
+  not_stored integer not null,
+  last_is_stored boolean not null,
   primary key (company_id, store_id, hour, is_signed)
 ) with (fillfactor = 50);
 comment on table ops.payment_notification_hours is 'Stored notifications by store and hour, which bound the log. Further ones are only counted.';
-comment on column ops.payment_notification_hours.kept_bytes is 'Bytes.';
-comment on column ops.payment_notification_hours.counted is 'Those that were only counted.';
-comment on column ops.payment_notification_hours.fitted is 'Whether the last one was stored.';
+comment on column ops.payment_notification_hours.stored_bytes is 'Bytes.';
+comment on column ops.payment_notification_hours.not_stored is 'Number of those beyond the bound, which are not stored.';
+comment on column ops.payment_notification_hours.last_is_stored is 'Whether the last one was stored.';
 create index payment_notification_hours_by_age on ops.payment_notification_hours (hour);
 
 -- Notifications that name no order of the store: a ring of slots, the oldest gives way to the newest.

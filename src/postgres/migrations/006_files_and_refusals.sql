@@ -54,7 +54,7 @@ create table ops.downloads (
   company_id bigint not null,
   id bigint generated always as identity,
   user_id bigint not null,
-  what text not null check (what in ('audit_pack', 'opened_audit_pack', 'person_file')),
+  kind text not null check (kind in ('audit_pack', 'opened_audit_pack', 'person_file')),
   subject text,
   begun_at timestamptz not null default clock_timestamp(),
   seen_at timestamptz not null default clock_timestamp(),
@@ -68,7 +68,8 @@ create table ops.downloads (
 comment on table ops.downloads is 'Downloads of audit packs and data exports, with their progress; no contents.';
 comment on column ops.downloads.subject is 'Of a person''s file, as customer/9.';
 comment on column ops.downloads.seen_at is 'Updated each second while the download runs.';
-comment on column ops.downloads.done is 'Of an audit pack: events written, and to write.';
+comment on column ops.downloads.done is 'Of an audit pack: events written so far.';
+comment on column ops.downloads.total is 'Of an audit pack: events to write.';
 create index downloads_by_begin on ops.downloads (begun_at);
 
 create table ops.item_pictures (

@@ -101,7 +101,7 @@ create table ops.attestors (
   tried_at timestamptz,
   failures integer not null default 0,
   failing_since timestamptz,
-  told_at timestamptz,
+  emailed_at timestamptz,
   problem text,
   detail text,
   due_at timestamptz not null default clock_timestamp()
@@ -110,7 +110,7 @@ comment on table ops.attestors is 'Configured attestors and the state of request
 comment on column ops.attestors.host is 'Host of the attestor; null for a folder.';
 comment on column ops.attestors.failures is 'Failures in a row.';
 comment on column ops.attestors.failing_since is 'Time of the first of them.';
-comment on column ops.attestors.told_at is 'Time of the e-mail to the operator.';
+comment on column ops.attestors.emailed_at is 'Time of the e-mail to the operator.';
 comment on column ops.attestors.problem is 'Last fault; null without one.';
 comment on column ops.attestors.due_at is 'Earliest next request.';
 

@@ -69,7 +69,7 @@ describe('request log writer', () => {
 
   describe('to Postgres', () => {
     const database = useDatabase('withoutReadModel')
-    const of = { calls: 10, bytes: 1_000_000 }
+    const of = { requests: 10, bytes: 1_000_000 }
 
     let pool: Pool
 
@@ -84,20 +84,20 @@ describe('request log writer', () => {
         onError: (error) => expect.fail(String(error)),
       })
 
-    async function write(calls: readonly LoggedRequest[], bounds = { ofCompany: of, ofAll: of }) {
+    async function write(requests: readonly LoggedRequest[], bounds = { ofCompany: of, ofAll: of }) {
       const log = createRequestLog({ pool, bounds, onError: (error) => expect.fail(String(error)) })
-      for (const each of calls) log.add(each)
+      for (const each of requests) log.add(each)
       await log.stop()
       return log.refused
     }
     const left = async () =>
       (
         await pool.query(
-          `select company_id as company, count(*)::int as calls, sum(bytes)::int as bytes from ops.request_log group by 1 order by 1`,
+          `select company_id as company, count(*)::int as requests, sum(bytes)::int as bytes from ops.request_log group by 1 order by 1`,
         )
       ).rows
     const counted = async () =>
-      (await pool.query('select company_id as company, calls, bytes from ops.request_counts order by 1')).rows
+      (await pool.query('select company_id as company, requests, bytes from ops.request_counts order by 1')).rows
 
     it('keeps 7 days, and the newest requests of each company within its limits [KIT-53]', async () => {
       const old = uuidv7({ msecs: Date.now() - 7 * DAY_MS - 60_000 })
@@ -105,23 +105,23 @@ describe('request log writer', () => {
       await write([call(1, { id: old }), call(1, { id: young }), ...Array.from({ length: 12 }, () => call(2))])
       const newest = call(2)
       await write([newest])
-      expect(await purgeAll(pool, { ofCompany: of, ofAll: { calls: 100, bytes: 1e9 } })).to.equal(1 + 3)
+      expect(await purgeAll(pool, { ofCompany: of, ofAll: { requests: 100, bytes: 1e9 } })).to.equal(1 + 3)
       expect(await left()).to.deep.equal(await counted())
-      expect((await left()).map(({ calls }) => calls)).to.deep.equal([1, 10])
+      expect((await left()).map(({ requests }) => requests)).to.deep.equal([1, 10])
       const { rows } = await pool.query('select id from ops.request_log where company_id = 2 order by id desc limit 1')
       expect(rows[0].id).to.equal(newest.id)
-      const small = await purgeAll(pool, { ofCompany: { calls: 10, bytes: 300 }, ofAll: of })
+      const small = await purgeAll(pool, { ofCompany: { requests: 10, bytes: 300 }, ofAll: of })
       expect(small, 'by bytes').to.be.at.least(7)
       expect((await left())[1].bytes).to.be.at.most(300)
     })
 
     it('beyond the total limit purges the largest companies first; none exceeds twice its limit [KIT-53]', async () => {
-      const calls = (company: number, count: number) => Array.from({ length: count }, () => call(company))
-      await write([...calls(1, 9), ...calls(2, 2), ...calls(3, 4)])
-      await purgeAll(pool, { ofCompany: of, ofAll: { calls: 12, bytes: 1e9 } })
-      expect((await left()).map(({ calls }) => calls)).to.deep.equal([4, 2, 4])
-      await write(calls(1, 20))
-      expect(await write([...calls(1, 5), ...calls(2, 1)]), 'left out').to.equal(5)
+      const requests = (company: number, count: number) => Array.from({ length: count }, () => call(company))
+      await write([...requests(1, 9), ...requests(2, 2), ...requests(3, 4)])
+      await purgeAll(pool, { ofCompany: of, ofAll: { requests: 12, bytes: 1e9 } })
+      expect((await left()).map(({ requests }) => requests)).to.deep.equal([4, 2, 4])
+      await write(requests(1, 20))
+      expect(await write([...requests(1, 5), ...requests(2, 1)]), 'left out').to.equal(5)
       expect(await left()).to.deep.equal(await counted())
     })
   })

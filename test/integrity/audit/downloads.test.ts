@@ -21,7 +21,7 @@ describe('record of a download', () => {
     let finish = (_isWhole: boolean) => {}
     const recorded = recordDownload(
       pool,
-      { companyId: 1, user_id: 1, what: 'audit_pack', subject: null },
+      { companyId: 1, user_id: 1, kind: 'audit_pack', subject: null },
       () =>
         new Promise((resolve) => {
           finish = resolve

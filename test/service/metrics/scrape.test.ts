@@ -13,7 +13,7 @@ import { useApi } from '../../support/use-api.ts'
 
 /** Statements that only gauges run, by a part of their text, and the gauges that show their result. */
 const STATEMENTS = {
-  'from ops.checkpoint_faults': ['sealing_faults', 'sealing_round_age_seconds', 'seal_age_seconds'],
+  'from ops.checkpoint_faults': ['checkpoint_faults', 'checkpoint_run_age_seconds', 'checkpoint_age_seconds'],
   'ops.table_checks where not is_equal': ['tables_unequal_companies', 'tables_check_overdue_seconds'],
   'as oldest_due_seconds': ['deliveries_pending', 'deliveries_oldest_due_seconds'],
   'left join ops.attestors': ['attestor_token_age_seconds', 'attestor_waiting_seconds', 'attestor_failures'],
