@@ -1,34 +1,35 @@
 import * as z from 'zod'
 import { type Refusal, refuse } from '#domain/refusals.ts'
-import { Id, NewExternalId, nameText } from '#domain/text.ts'
+import { Id, NewExternalId } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { type CategoryFields, categoryByExternalId, categoryById, categoryByName } from '#projections/catalog.ts'
+import { changesShape, recordedValues, wholeShape } from '#records/field.ts'
+import { CATEGORY_FIELDS } from '#records/items.ts'
 import type { CommandWarnings } from './item-input.ts'
 import { changedRecordFields, duplicateOf, isEmpty, namedRefs, type RecordId, spelledAlike } from './record-commands.ts'
 
-const Name = nameText(80)
-
 /** Body of POST /catalog/categories and of PUT by-external (its external id comes from the path). */
-export const CreateCategoryInput = z.strictObject({ external_id: NewExternalId.nullish(), name: Name })
+export const CreateCategoryInput = z.strictObject(wholeShape(CATEGORY_FIELDS))
 export type CreateCategoryInput = z.infer<typeof CreateCategoryInput>
 
 /** Creates a category with a unique name and external id. */
 export const createCategory = command<CreateCategoryInput>({
   permission: 'edit_catalog',
   needs: uniqueRefs,
-  decide(rows, { name, external_id = null }, { nextId }) {
-    const duplicate = findDuplicate(rows, { name, external_id }, null)
+  decide(rows, input, { nextId }) {
+    const fields = recordedValues(CATEGORY_FIELDS, input)
+    const duplicate = findDuplicate(rows, fields, null)
     if (duplicate) return duplicate
-    const created = event('CategoryCreated', { id: nextId('category'), external_id, name })
-    return accept('created', created.subject, [created], [], alike(rows, name, null))
+    const created = event('CategoryCreated', { id: nextId('category'), ...fields })
+    return accept('created', created.subject, [created], [], alike(rows, fields.name, null))
   },
 })
 
 /** Body of PUT /catalog/categories/by-external/{external_id}, and each item of a batch. */
-export const ReplaceCategoryInput = z.strictObject({ external_id: NewExternalId, name: Name })
+export const ReplaceCategoryInput = z.strictObject({ ...wholeShape(CATEGORY_FIELDS), external_id: NewExternalId })
 export type ReplaceCategoryInput = z.infer<typeof ReplaceCategoryInput>
 
 /** Creates, replaces or revives the category with this external id. */
@@ -52,7 +53,7 @@ export const replaceCategory = command<ReplaceCategoryInput>({
 })
 
 /** Body of PATCH /catalog/categories/{id}; absent fields stay unchanged. */
-export const CategoryChanges = z.strictObject({ external_id: NewExternalId.nullish(), name: Name.optional() })
+export const CategoryChanges = z.strictObject(changesShape(CATEGORY_FIELDS))
 
 export const UpdateCategoryInput = z.strictObject({ id: Id, changes: CategoryChanges })
 export type UpdateCategoryInput = z.infer<typeof UpdateCategoryInput>

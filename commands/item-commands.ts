@@ -25,14 +25,14 @@ import {
   variantCountOf,
 } from '#projections/catalog.ts'
 import { stockOf } from '#projections/stock.ts'
+import { recordedValues, wholeShape } from '#records/field.ts'
+import { DEFAULT_ITEM_TYPE, ITEM_FIELDS, ITEM_OWN_DEFINITIONS } from '#records/items.ts'
 import {
   brokenPieceWarnings,
   type CommandWarnings,
   checkItem,
-  DEFAULT_TYPE,
   ItemChanges,
   type ItemInput,
-  itemShape,
   NO_STOCK_OF_SERVICES,
   priceWarnings,
 } from './item-input.ts'
@@ -40,9 +40,7 @@ import { changedRecordFields, duplicateOf, isEmpty, permitAll, type RecordId } f
 import { countStock, moveStock, normalizeQuantity } from './stock-commands.ts'
 
 /** Body of POST /catalog/items and of PUT by-external (its external id comes from the path). */
-export const CreateItemInput = z
-  .strictObject({ external_id: NewExternalId.nullish(), ...itemShape })
-  .superRefine(checkItem)
+export const CreateItemInput = z.strictObject(wholeShape(ITEM_FIELDS)).superRefine(checkItem)
 export type CreateItemInput = z.infer<typeof CreateItemInput>
 
 /** Creates a product or service with a unique external id and barcode. */
@@ -69,7 +67,9 @@ export const createItem = command<CreateItemInput & Strict>({
 })
 
 /** Body of PUT /catalog/items/by-external/{external_id}, and each item of a batch. */
-export const ReplaceItemInput = z.strictObject({ external_id: NewExternalId, ...itemShape }).superRefine(checkItem)
+export const ReplaceItemInput = z
+  .strictObject({ ...wholeShape(ITEM_FIELDS), external_id: NewExternalId })
+  .superRefine(checkItem)
 export type ReplaceItemInput = z.infer<typeof ReplaceItemInput>
 
 /** Creates, replaces or revives the item with this external id. Absent stock stays unchanged. */
@@ -137,7 +137,12 @@ export const updateItem = command<UpdateItemInput & Strict>({
     const { stock: _stock, stock_adjustment: _adjustment, ...rest } = input
     const metadata = mergedMetadata(known.doc.metadata, rest.metadata)
     if (metadata && isRefusal(metadata)) return metadata
-    const fields = { ...rest, ...shopFieldsOf(rest), metadata, type: rest.type === null ? DEFAULT_TYPE : rest.type }
+    const fields = {
+      ...rest,
+      ...shopFieldsOf(rest),
+      metadata,
+      type: rest.type === null ? DEFAULT_ITEM_TYPE : rest.type,
+    }
     const conflict = findConflict(rows, fields, id)
     if (conflict) return conflict
     const shared = findSharedCodes(rows, { gtin: input.gtin, barcode: input.barcode, strict }, id)
@@ -340,22 +345,7 @@ type ReplacedFields = Omit<ItemFields, ShopField> & Partial<Pick<ItemFields, Sho
 
 /** Recorded fields of a whole item except stock; absent ones are null, those of the shop stay absent. */
 function fieldsOf(externalId: string | null, input: ItemInput): ReplacedFields {
-  return {
-    external_id: externalId,
-    type: input.type,
-    name: input.name,
-    sku: input.sku ?? null,
-    barcode: input.barcode ?? null,
-    category_id: input.category_id ?? null,
-    unit: input.unit ?? null,
-    price: input.price,
-    cost: input.cost ?? null,
-    gtin: input.gtin ?? null,
-    ncm: input.ncm ?? null,
-    cest: input.cest ?? null,
-    ...shopFieldsOf(input),
-    ...taxesOf(input),
-  }
+  return { ...recordedValues(ITEM_OWN_DEFINITIONS, input), external_id: externalId, ...shopFieldsOf(input) }
 }
 
 const shopFieldsOf = ({
@@ -370,13 +360,6 @@ const shopFieldsOf = ({
   ...(metadata !== undefined && { metadata: wholeMetadata(metadata) }),
 })
 
-const taxesOf = (input: ItemInput) =>
-  Object.fromEntries(ITEM_TAX_FIELDS.map((field) => [field, input[field] ?? null])) as Pick<
-    ItemFields,
-    (typeof ITEM_TAX_FIELDS)[number]
-  >
-
-/** Events leave out tax fields that are empty. */
 /** The fields without those of `optional` that are null: events leave them out. */
 function withoutEmpty<A extends object, F extends keyof A>(
   fields: A,
@@ -387,6 +370,7 @@ function withoutEmpty<A extends object, F extends keyof A>(
   return given
 }
 
+/** Events leave out tax fields that are empty. */
 const recordedOf = (fields: ReplacedFields) => withoutEmpty(fields, ITEM_TAX_FIELDS)
 const recordedOfNew = (fields: ReplacedFields) => withoutEmpty(recordedOf(fields), ITEM_SHOP_FIELDS)
 

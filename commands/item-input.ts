@@ -1,57 +1,15 @@
 import * as z from 'zod'
-import { Barcode, barcodeProblem } from '#domain/barcode.ts'
-import { Cest, Gtin, itemTaxProblem, itemTaxShape, Ncm } from '#domain/fiscal-values.ts'
-import { Money, toCents } from '#domain/money.ts'
-import { isBrokenPiece, SignedQuantity, StockQuantity } from '#domain/quantity.ts'
-import { MetadataInput } from '#domain/record-values.ts'
-import { boundedText, Id, NewExternalId, nameText, orDefault, orNone } from '#domain/text.ts'
-import { ITEM_TYPES } from '#events/catalog-events.ts'
-
-/** Type of an item without one. */
-export const DEFAULT_TYPE = 'product'
-
-const optionalShape = {
-  sku: orNone(boundedText(60)),
-  barcode: Barcode.nullish(),
-  category_id: Id.nullish(),
-  unit: boundedText(10).nullish(),
-  cost: Money.nullish(),
-  gtin: Gtin.nullish(),
-  ncm: orNone(Ncm),
-  cest: orNone(Cest),
-  /** Absent: unchanged, also in a PUT. */
-  min_stock: StockQuantity.nullish(),
-  /** A variant of another item, in a size and a colour; absent: unchanged, also in a PUT. */
-  parent_id: Id.nullish(),
-  variant: z
-    .strictObject({ size: boundedText(30).nullish(), color: boundedText(30).nullish() })
-    .refine(({ size, color }) => (size ?? color ?? null) !== null, 'informe size, color ou ambos')
-    .transform(({ size, color }) => ({ size: size ?? null, color: color ?? null }))
-    .meta({ id: 'VariantInput' })
-    .nullish(),
-  ...itemTaxShape,
-  /** Absent: unchanged, also in a PUT. */
-  metadata: MetadataInput.nullish(),
-  /** New absolute quantity. Null: stock is not tracked; absent: unchanged. */
-  stock: StockQuantity.nullish(),
-}
-
-/** Fields of a whole item except its external id: POST, PUT and batch items. */
-export const itemShape = {
-  type: orDefault(z.enum(ITEM_TYPES), DEFAULT_TYPE),
-  name: nameText(120),
-  price: Money,
-  ...optionalShape,
-}
+import { barcodeProblem } from '#domain/barcode.ts'
+import { itemTaxProblem } from '#domain/fiscal-values.ts'
+import { toCents } from '#domain/money.ts'
+import { isBrokenPiece, SignedQuantity } from '#domain/quantity.ts'
+import { changesShape, type wholeShape } from '#records/field.ts'
+import { ITEM_FIELDS } from '#records/items.ts'
 
 /** Body of PATCH /catalog/items/{id}. Absent fields stay unchanged; null clears optional ones. */
 export const ItemChanges = z
   .strictObject({
-    external_id: NewExternalId.nullish(),
-    type: z.enum(ITEM_TYPES).nullish(),
-    name: nameText(120).optional(),
-    price: Money.optional(),
-    ...optionalShape,
+    ...changesShape(ITEM_FIELDS),
     /** Added to the current stock, so that it cannot overwrite concurrent sales. */
     stock_adjustment: SignedQuantity.nullish(),
   })
@@ -62,8 +20,7 @@ export const ItemChanges = z
   })
 export type ItemChanges = z.infer<typeof ItemChanges>
 
-const item = z.strictObject(itemShape)
-export type ItemInput = z.infer<typeof item>
+export type ItemInput = z.infer<z.ZodObject<ReturnType<typeof wholeShape<typeof ITEM_FIELDS>>>>
 
 export const NO_STOCK_OF_SERVICES = 'um serviço não tem estoque'
 

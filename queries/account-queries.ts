@@ -27,8 +27,6 @@ interface AccountFilters extends FilterValues<typeof ACCOUNT_FILTERS> {
   readonly party_id?: number
   /** The party's current external id, not the one recorded with the account. */
   readonly party_external_id?: string
-  /** Accounts that were created together: the id of the first. */
-  readonly installment_group?: number
 }
 
 interface AccountConditions extends Omit<AccountFilters, 'status'> {

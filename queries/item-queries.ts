@@ -1,5 +1,7 @@
 import { sameBarcodes } from '#domain/barcode.ts'
 import type { Refusal } from '#domain/refusals.ts'
+import type { FilterValues } from '#records/field.ts'
+import type { CATEGORY_FILTERS, ITEM_FILTERS } from '#records/items.ts'
 import { type ListOrder, reversed, sumStatement } from './list-statement.ts'
 import type { Reader } from './reader.ts'
 import {
@@ -25,23 +27,7 @@ import {
 } from './record-queries.ts'
 import { t } from './table-names.ts'
 
-export interface ItemFilters {
-  /** Words in name, SKU, barcode or external id. */
-  readonly q?: string
-  /** Substring of the name. */
-  readonly name?: string
-  readonly type?: 'product' | 'service'
-  readonly category_id?: number
-  readonly sku?: string
-  readonly barcode?: string
-  readonly external_id?: string
-  /** Only items with stock movements since then, inclusive (UTC). */
-  readonly stock_updated_since?: string
-  /** Only products that run out: a stock of the minimum or less, or of zero without a minimum. */
-  readonly low_stock?: true
-  /** Variants of this item. */
-  readonly parent_id?: number
-}
+export type ItemFilters = FilterValues<typeof ITEM_FILTERS>
 
 /** Filters in the form that conditions take. */
 type ItemConditions = Omit<ItemFilters, 'q' | 'barcode'> & {
@@ -282,11 +268,7 @@ export async function findUnits(reader: Reader, lines: readonly Line[]): Promise
 export const unitIn = (units: UnitsOfItems | undefined, { catalog_item_id }: Line): string | undefined =>
   catalog_item_id === null ? undefined : units?.get(catalog_item_id)
 
-export interface CategoryFilters {
-  /** Substring of the name. */
-  readonly name?: string
-  readonly external_id?: string
-}
+export type CategoryFilters = FilterValues<typeof CATEGORY_FILTERS>
 
 const categoryListing: Listing<CategoryFilters> = {
   resource: 'categories',

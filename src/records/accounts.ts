@@ -14,6 +14,7 @@ import {
   shownField,
 } from './field.ts'
 import { Amount, ContractMetadata, ContractRecordId, Day, NullableText, Timestamp } from './formats.ts'
+import { QueryId } from './query-values.ts'
 
 /** Greater than zero. */
 export const PositiveMoney = Money.refine((value) => value !== '0.00', 'deve ser maior que zero')
@@ -153,6 +154,9 @@ export const ACCOUNT_FILTERS = {
   status: filterField('text', 'Situação', z.enum(['pending', 'settled', 'overdue'])),
   origin: filterField('text', 'Origem', z.enum(ACCOUNT_ORIGINS)),
   external_id: filterField('code', 'Código externo', ExternalId),
+  installment_group: filterField('record', 'Parcelas de', QueryId, {
+    description: 'As parcelas criadas juntas, pelo id da primeira.',
+  }),
   due_from: filterField('day', 'Vencimento de', CalendarDate, { description: 'Vencimento a partir deste dia.' }),
   due_to: filterField('day', 'Vencimento até', CalendarDate, { description: 'Vencimento até este dia, inclusive.' }),
   paid_from: filterField('day', 'Data contábil de', CalendarDate, { description: 'Data contábil a partir deste dia.' }),

@@ -1,5 +1,6 @@
 import { ACCOUNT_STATE, PAYABLE_FIELDS, RECEIVABLE_FIELDS } from '#records/accounts.ts'
 import { type RecordDefinition, textsByName } from '#records/field.ts'
+import { ITEM_FIELDS, ITEM_STATE, VARIANT_FIELDS } from '#records/items.ts'
 import { CUSTOMER_FIELDS, PERSON_STATE, SUPPLIER_FIELDS } from '#records/persons.ts'
 
 /** What a record's fields say of themselves, in its answers and requests, and wherever nothing else is said. */
@@ -14,6 +15,8 @@ function meaningsOf(record: string, fields: RecordDefinition): Record<string, st
  * description everywhere. If the meaning depends on the parent, the key includes it: `address.number`.
  */
 export const GLOSSARY: Readonly<Record<string, string>> = {
+  ...meaningsOf('Variant', VARIANT_FIELDS),
+  ...meaningsOf('CatalogItem', { ...ITEM_FIELDS, ...ITEM_STATE }),
   ...meaningsOf('Receivable', { ...RECEIVABLE_FIELDS, ...ACCOUNT_STATE }),
   ...meaningsOf('Payable', { ...PAYABLE_FIELDS, ...ACCOUNT_STATE }),
   ...meaningsOf('Customer', { ...CUSTOMER_FIELDS, ...PERSON_STATE }),
@@ -134,25 +137,10 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
     'Textos que um programa guarda com o registro, por chaves suas; `null` se não há. Ausente em um PUT ou PATCH: como antes; em um PATCH as chaves se somam às que há, e `null` ou `""` tira a chave; `null` no lugar do objeto tira todas.',
 
   // Catalog
-  type: '`product` (produto) ou `service` (serviço).',
-  sku: 'Código interno do produto.',
-  barcode: 'Código de barras, único entre os itens ativos; o que não é um GTIN válido é aceito com aviso.',
-  category_id: 'Categoria do item; `null` também enquanto ela está excluída.',
-  category_name: 'Nome da categoria.',
-  unit: 'Unidade, como `UN` ou `KG`.',
-  price: 'Preço de lista.',
-  cost: 'Custo: o da última entrada.',
-  min_stock: 'Estoque mínimo; `null` se não tem.',
-  picture_url: 'Endereço da imagem, relativo ao do serviço; `null` sem imagem.',
   'Picture.url': 'Endereço público da imagem, relativo ao do serviço.',
   sha256: 'SHA-256 do conteúdo, em hexadecimal.',
   'Picture.size': 'Tamanho em bytes.',
   content: 'Imagem WebP em base64.',
-  parent_id: 'Item do qual este é uma variação.',
-  variant: 'Tamanho e cor de uma variação.',
-  'Variant.size': 'Tamanho, como `M` ou `42`.',
-  'VariantInput.size': 'Tamanho, como `M` ou `42`.',
-  color: 'Cor.',
   sold_30_days: 'Quantidade vendida nos últimos 30 dias.',
   days_of_stock: 'Dias que o estoque dura no ritmo dos últimos 30 dias, arredondados para baixo; `null` sem vendas.',
   counted_items: 'Produtos contados até agora.',
@@ -165,26 +153,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   expected: 'Estoque no momento da contagem; `null` se não era controlado.',
   difference: 'O contado menos o esperado.',
   is_superseded: 'Se outra contagem do item, posterior, é a que vale.',
-  low_stock: 'Só o que está acabando: no máximo o estoque mínimo, ou zero sem ele.',
-  gtin: 'GTIN (EAN) do produto para documentos fiscais: 8, 12, 13 ou 14 dígitos com dígito verificador; `null` se não tem; `SEM GTIN` é aceito e vale `null`.',
-  ncm: 'Classificação NCM, 8 dígitos; aceita também com pontos (`0901.21.00`).',
-  cest: 'Código CEST da substituição tributária, 7 dígitos; aceita também com pontos (`17.096.00`).',
-  'CatalogItem.origin': 'Origem da mercadoria, de `0` a `8`.',
-  'CatalogItemInput.origin': 'Origem da mercadoria, de `0` a `8`.',
-  'CatalogItemBatchItem.origin': 'Origem da mercadoria, de `0` a `8`.',
-  'CatalogItemChanges.origin': 'Origem da mercadoria, de `0` a `8`.',
-  cfop: 'CFOP da venda, 4 dígitos; aceita também com ponto (`5.102`).',
-  icms_cst: 'CST do ICMS (regime normal), 2 dígitos; não se combina com `csosn`.',
-  csosn: 'CSOSN (Simples Nacional), 3 dígitos; não se combina com `icms_cst`.',
-  pis_cst: 'CST do PIS, 2 dígitos.',
-  cofins_cst: 'CST da COFINS, 2 dígitos.',
-  cbenef: 'Código de benefício fiscal da UF: 8 ou 10 letras e dígitos, ou `SEM CBENEF`.',
-  ibs_cbs_cst: 'CST de IBS e CBS, 3 dígitos.',
-  ibs_cbs_class: 'Classificação tributária de IBS e CBS (cClassTrib), 6 dígitos; começa com `ibs_cbs_cst`.',
-  stock: 'Quantidade em estoque; `null` sem controle de estoque. Enviada, passa a ser a quantidade.',
   stock_adjustment: 'Entrada ou saída a somar ao estoque, qualquer que ele seja; não se combina com `stock`.',
-  stock_updated_at: 'Último movimento do estoque.',
-  stock_updated_since: 'Só itens cujo estoque se moveu desde este momento, inclusive, na ordem das mudanças do item.',
   'StockMovementInput.kind': 'O que aconteceu: `purchase`, `count`, `loss` ou `adjustment`.',
   'StockMovementBatchItem.kind': 'O que aconteceu: `purchase`, `count`, `loss` ou `adjustment`.',
   'StockMovementInput.document': 'Documento do movimento, como o número da nota; texto livre.',
@@ -521,7 +490,6 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'Installment.group': 'Id da primeira parcela; `installment_group` das listas encontra todas.',
   'Installment.number': 'Qual parcela é: 1, 2, 3 …',
   'Installment.count': 'Quantas parcelas são.',
-  installment_group: 'As parcelas criadas juntas, pelo id da primeira.',
   'AccountPayment.id': 'Id do pagamento, com que se estorna.',
   'AccountPayment.kind':
     '`payment`, ou `return`: mercadoria da venda a prazo que voltou e abateu a conta, sem dinheiro.',

@@ -33,7 +33,7 @@ import {
 } from '#commands/receivables-payables.ts'
 import type { Calendar } from '#domain/instant.ts'
 import { ExternalId } from '#domain/text.ts'
-import { pathId, QueryId, withId } from '#http/paths.ts'
+import { pathId, withId } from '#http/paths.ts'
 import type { Command } from '#ledger/command.ts'
 import {
   type PayableObject,
@@ -55,6 +55,7 @@ import type { DeletedPaging } from '#queries/record-queries.ts'
 import { ACCOUNT_FILTERS, ACCOUNT_STATE, PAYABLE_FIELDS, RECEIVABLE_FIELDS } from '#records/accounts.ts'
 import { answerShape, queryShape } from '#records/field.ts'
 import { ContractRecordId } from '#records/formats.ts'
+import { QueryId } from '#records/query-values.ts'
 import { commandRoute, type Route } from '../api-route.ts'
 import { singleOf } from '../contract/contract-document.ts'
 import { overviewRoutes } from './finance-routes.ts'
@@ -128,7 +129,7 @@ const Payable = z.strictObject({ id: ContractRecordId, ...answerShape({ ...PAYAB
   ],
 }) satisfies z.ZodType<PayableObject>
 
-const accountFilters = { ...queryShape(ACCOUNT_FILTERS), installment_group: QueryId.optional() }
+const accountFilters = queryShape(ACCOUNT_FILTERS)
 
 /** Refusals of both. The point of sale manages the accounts that sales created. */
 const LOCKED = ['managed_by_pdv', 'already_settled'] as const

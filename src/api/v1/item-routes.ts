@@ -19,9 +19,7 @@ import {
 } from '#commands/item-commands.ts'
 import { ItemChanges, itemWarnings } from '#commands/item-input.ts'
 import { deleteItemPicture, PictureInput, setItemPicture } from '#commands/item-picture.ts'
-import { boundedText, ExternalId } from '#domain/text.ts'
-import { ITEM_TYPES } from '#events/catalog-events.ts'
-import { pathId, QueryFlag, QueryId, QueryInstant, withId } from '#http/paths.ts'
+import { pathId, withId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type CategoryObject, categoryByExternalId, type ItemObject, itemByExternalId } from '#projections/catalog.ts'
 import { findPicture } from '#queries/company-queries.ts'
@@ -36,7 +34,16 @@ import {
   listDeletedItems,
   listItems,
 } from '#queries/item-queries.ts'
-import { Amount, ContractMetadata, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '#records/formats.ts'
+import { answerShape, queryShape } from '#records/field.ts'
+import { ContractRecordId } from '#records/formats.ts'
+import {
+  CATEGORY_FIELDS,
+  CATEGORY_FILTERS,
+  CATEGORY_STATE,
+  ITEM_FIELDS,
+  ITEM_FILTERS,
+  ITEM_STATE,
+} from '#records/items.ts'
 import { commandRoute, type Route, readRoute, single } from '../api-route.ts'
 import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
 import { answerPage, listQuery, recordRoutes } from './record-routes.ts'
@@ -95,52 +102,11 @@ const categoryExample = {
 }
 
 const CatalogItem = z
-  .strictObject({
-    id: ContractRecordId,
-    external_id: NullableText,
-    type: z.enum(ITEM_TYPES),
-    name: z.string(),
-    sku: NullableText,
-    barcode: NullableText,
-    category_id: ContractRecordId.nullable(),
-    unit: NullableText,
-    price: Amount,
-    cost: Amount.nullable(),
-    gtin: NullableText,
-    ncm: NullableText,
-    cest: NullableText,
-    min_stock: ThreeDecimals.nullable(),
-    picture_url: NullableText,
-    parent_id: ContractRecordId.nullable(),
-    variant: z.strictObject({ size: NullableText, color: NullableText }).meta({ id: 'Variant' }).nullable(),
-    metadata: ContractMetadata,
-    origin: NullableText,
-    cfop: NullableText,
-    icms_cst: NullableText,
-    csosn: NullableText,
-    pis_cst: NullableText,
-    cofins_cst: NullableText,
-    cbenef: NullableText,
-    ibs_cbs_cst: NullableText,
-    ibs_cbs_class: NullableText,
-    stock: ThreeDecimals.nullable(),
-    stock_updated_at: Timestamp.nullable(),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    deleted_at: Timestamp.nullable(),
-    category_name: NullableText,
-  })
+  .strictObject({ id: ContractRecordId, ...answerShape({ ...ITEM_FIELDS, ...ITEM_STATE }) })
   .meta({ id: 'CatalogItem', examples: [shownItemExample] }) satisfies z.ZodType<ItemObject>
 
 const Category = z
-  .strictObject({
-    id: ContractRecordId,
-    external_id: NullableText,
-    name: z.string(),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    deleted_at: Timestamp.nullable(),
-  })
+  .strictObject({ id: ContractRecordId, ...answerShape({ ...CATEGORY_FIELDS, ...CATEGORY_STATE }) })
   .meta({ id: 'Category', examples: [categoryExample] }) satisfies z.ZodType<CategoryObject>
 
 const items = recordRoutes({
@@ -158,19 +124,7 @@ const items = recordRoutes({
     update: ['duplicate_resource', 'insufficient_stock'],
     remove: ['has_variants'],
   },
-  /** `q` matches words of the item, `name` a substring; the others are exact. */
-  filters: {
-    q: boundedText(120).optional(),
-    name: boundedText(120).optional(),
-    sku: boundedText(60).optional(),
-    barcode: boundedText(60).optional(),
-    category_id: QueryId.optional(),
-    type: z.enum(ITEM_TYPES).optional(),
-    external_id: ExternalId.optional(),
-    stock_updated_since: QueryInstant.optional(),
-    low_stock: QueryFlag,
-    parent_id: QueryId.optional(),
-  },
+  filters: queryShape(ITEM_FILTERS),
   list: listItems,
   deleted: listDeletedItems,
   get: getAnyItem,
@@ -202,7 +156,7 @@ const categories = recordRoutes({
     replace: ['duplicate_resource'],
     update: ['duplicate_resource'],
   },
-  filters: { name: boundedText(80).optional(), external_id: ExternalId.optional() },
+  filters: queryShape(CATEGORY_FILTERS),
   list: listCategories,
   deleted: listDeletedCategories,
   get: getAnyCategory,

@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import { limitedText } from '#domain/text.ts'
-import { asInteger, QueryFlag } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import type { SignedCheckpoint } from '#integrity/checkpoint-log.ts'
 import { readModelHead } from '#queries/event-queries.ts'
+import { asInteger, QueryFlag } from '#records/query-values.ts'
 import { type ReadAnswer, type Route, readRoute, single } from '../api-route.ts'
 import { singleOf } from '../contract/contract-document.ts'
 

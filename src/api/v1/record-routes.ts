@@ -6,12 +6,13 @@ import type { PaymentLinks } from '#domain/order-states.ts'
 import type { Refusal, RefusalCode } from '#domain/refusals.ts'
 import type { Scope } from '#domain/rights.ts'
 import { ExternalId, limitedText } from '#domain/text.ts'
-import { asInteger, type Params, pathId, QueryFlag, QueryInstant, withId } from '#http/paths.ts'
+import { type Params, pathId, withId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import { toPooledBytes } from '#lib/memory.ts'
 import type { Reader } from '#queries/reader.ts'
 import type { FoundRecords, Page } from '#queries/record-queries.ts'
+import { asInteger, QueryFlag, QueryInstant } from '#records/query-values.ts'
 import {
   batchRoute,
   commandRoute,

@@ -9,7 +9,7 @@ import {
 } from '#commands/inventory-commands.ts'
 import { recordStockMovement, StockMovementInput } from '#commands/stock-commands.ts'
 import { INVENTORY_STATUSES, MOVEMENT_KINDS } from '#events/catalog-events.ts'
-import { pathId, QueryId, withId } from '#http/paths.ts'
+import { pathId, withId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { InventoryObject, StockMovementObject } from '#projections/stock.ts'
 import { getAnyItem } from '#queries/item-queries.ts'
@@ -23,6 +23,7 @@ import {
   listStockMovements,
 } from '#queries/stock-queries.ts'
 import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '#records/formats.ts'
+import { QueryId } from '#records/query-values.ts'
 import { batchRoute, commandRoute, type Route, readRoute } from '../api-route.ts'
 import { batchResultOf, pageSchemaOf, singleOf, warnedOf } from '../contract/contract-document.ts'
 import { answerPage, getRoute, listQuery, listRoute, pageQuery } from './record-routes.ts'

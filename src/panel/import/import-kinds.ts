@@ -23,11 +23,13 @@ import {
   matchingPersons,
   SUPPLIER_CODES,
 } from '#queries/import-matches.ts'
+import { VARIANT_FIELDS } from '#records/items.ts'
 import { type Kind, lineInput } from '../forms/input-kinds.ts'
 import type { Field, Fields } from '../forms/panel-form.ts'
-import { ITEM_TAX_INPUTS, itemFields } from '../pages/item-pages.tsx'
+import { itemFields } from '../pages/item-pages.tsx'
 import { customerInputs, supplierInputs } from '../pages/person-form.tsx'
 import type { PageContext, Section } from '../panel-route.ts'
+import { fieldInput } from '../record-fields.ts'
 import { alikeItems, alikePersons, type FindAlike } from './alike-texts.ts'
 import { ITEM_HEADS, PERSON_HEADS, type Synonyms } from './column-titles.ts'
 import type { KeyField, PartField } from './import-lines.ts'
@@ -125,25 +127,22 @@ const codeOf = (digits: number): Kind => ({
 /** `0 - Nacional` is 0. */
 const leadingDigit: Kind = { ...lineInput, read: (typed) => /^(\d)(\s*[-–].*)?$/.exec(typed)?.[1] ?? typed }
 
-const TAX_CODES: Fields = {
-  origin: { ...ITEM_TAX_INPUTS.origin, kind: leadingDigit },
-  icms_cst: { ...ITEM_TAX_INPUTS.icms_cst, kind: codeOf(2) },
-  pis_cst: { ...ITEM_TAX_INPUTS.pis_cst, kind: codeOf(2) },
-  cofins_cst: { ...ITEM_TAX_INPUTS.cofins_cst, kind: codeOf(2) },
-  ibs_cbs_cst: { ...ITEM_TAX_INPUTS.ibs_cbs_cst, kind: codeOf(3) },
-  ibs_cbs_class: { ...ITEM_TAX_INPUTS.ibs_cbs_class, kind: codeOf(6) },
-}
-
 async function fieldsOfItems(visit: PageContext): Promise<Fields> {
-  const { category_id: _, type, ...fields } = await itemFields(visit)
+  const { category_id: _, ...fields } = await itemFields(visit)
+  const withCode = (field: Field, digits: number): Field => ({ ...field, kind: codeOf(digits) })
   return {
     ...fields,
-    ...TAX_CODES,
-    type: { label: type?.label ?? 'Tipo', kind: ITEM_TYPES },
+    type: { label: fields.type.label, kind: ITEM_TYPES },
+    origin: { ...fields.origin, kind: leadingDigit },
+    icms_cst: withCode(fields.icms_cst, 2),
+    pis_cst: withCode(fields.pis_cst, 2),
+    cofins_cst: withCode(fields.cofins_cst, 2),
+    ibs_cbs_cst: withCode(fields.ibs_cbs_cst, 3),
+    ibs_cbs_class: withCode(fields.ibs_cbs_class, 6),
     category: { label: 'Categoria', kind: lineInput },
-    parent: { label: 'Produto da variação', kind: lineInput },
-    size: { label: 'Tamanho', kind: lineInput },
-    color: { label: 'Cor', kind: lineInput },
+    parent: { label: 'Produto da variação', kind: lineInput, isCode: true },
+    size: fieldInput(VARIANT_FIELDS.size),
+    color: fieldInput(VARIANT_FIELDS.color),
   }
 }
 

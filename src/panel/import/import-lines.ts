@@ -50,19 +50,8 @@ const firstPhoneOf = (text: string): boolean => isPhone(digitsOf(text)) || first
 /** Character before the decimals of a column. */
 export type DecimalMark = 'comma' | 'dot'
 
-/** Fields whose texts are codes: digits that a spreadsheet must not take for numbers. */
-const CODES: ReadonlySet<string> = new Set([
-  'external_id',
-  'parent',
-  'barcode',
-  'sku',
-  'gtin',
-  'ncm',
-  'cest',
-  ...ITEM_TAX_FIELDS,
-])
-
-const isCodeField = (fields: Fields, field: string): boolean => fields[field]?.isCode === true || CODES.has(field)
+/** Whether its texts are codes: digits that a spreadsheet must not take for numbers. */
+const isCodeField = (fields: Fields, field: string): boolean => fields[field]?.isCode === true
 
 const isNumberField = (fields: Fields, field: string): boolean => {
   const kind = fields[field]?.kind

@@ -6,14 +6,13 @@ import {
   deleteCategory,
   updateCategory,
 } from '#commands/category-commands.ts'
-import { formatDateTime } from '#domain/person-values.ts'
-import { boundedText } from '#domain/text.ts'
 import type { CategoryObject } from '#projections/catalog.ts'
 import { getCategory, listCategoriesByName } from '#queries/item-queries.ts'
-import { lineInput, type Option } from '../forms/input-kinds.ts'
-import type { Fields } from '../forms/panel-form.ts'
+import { CATEGORY_FIELDS, CATEGORY_FILTERS, CATEGORY_STATE } from '#records/items.ts'
+import type { Option } from '../forms/input-kinds.ts'
 import { link } from '../page-context.ts'
 import type { PageContext } from '../panel-route.ts'
+import { fieldColumns, fieldFacts, fieldInput, fieldInputs, fileColumns } from '../record-fields.ts'
 import { listFiltered, recordsOnPage } from '../ui/panel-list.tsx'
 import { recordPages } from '../ui/record-pages.tsx'
 
@@ -38,19 +37,9 @@ export async function categoryFilterOptions(visit: PageContext): Promise<Option[
   return options.filter(({ value }, at) => at < MOST_FILTERS || value === visit.query.category_id)
 }
 
-const Search = z.object({ name: boundedText(80).optional(), cursor: z.string().optional() })
+const Search = z.object({ name: CATEGORY_FILTERS.name.whole, cursor: z.string().optional() })
 
-const filters: Fields = { name: { label: 'Nome', kind: lineInput, columns: 6 } }
-
-const fields: Fields = {
-  name: { label: 'Nome', kind: lineInput, isRequired: true, columns: 8 },
-  external_id: {
-    label: 'Código externo',
-    kind: lineInput,
-    columns: 4,
-    hint: 'Código desta categoria em outro sistema (opcional).',
-  },
-}
+const categories = { ...CATEGORY_FIELDS, ...CATEGORY_STATE }
 
 export const categoryPages = recordPages<CategoryObject>({
   path: PATH,
@@ -59,28 +48,27 @@ export const categoryPages = recordPages<CategoryObject>({
   subject: 'category',
   words: { all: 'Categorias', create: 'Nova categoria', none: 'Nenhuma categoria encontrada.' },
   list: {
-    filters,
-    columns: [
-      { head: 'Nome', cell: ({ id, name }) => <a href={link(`${PATH}/${id}`)}>{name}</a> },
-      { head: 'Código externo', cell: ({ external_id }) => external_id },
-    ],
+    filters: { name: fieldInput(CATEGORY_FILTERS.name, 6) },
+    columns: ({ readModel }) =>
+      fieldColumns<CategoryObject, typeof categories>(categories, readModel.timezone, [
+        { field: 'name', cell: ({ id, name }) => <a href={link(`${PATH}/${id}`)}>{name}</a> },
+        'external_id',
+      ]),
     page: ({ readModel }, asked, { limit }) =>
       listFiltered(Search, asked, (search) => listCategoriesByName(readModel.reader, { ...search, limit })),
-    file: () => [
-      ['Nome', ({ name }) => name],
-      ['Código externo', ({ external_id }) => external_id],
-    ],
+    file: ({ readModel }) => fileColumns(categories, readModel.timezone, ['name', 'external_id']),
     more: [{ label: 'Catálogo', to: '/catalogo' }],
   },
   get: ({ readModel }, id) => getCategory(readModel.reader, id),
   nameOf: ({ name }) => name,
-  facts: ({ name, external_id, created_at }, { readModel }) => [
-    ['Nome', name],
-    ['Código externo', external_id],
-    ['Cadastro', formatDateTime(created_at, readModel.timezone)],
-  ],
+  facts: (category, { readModel }) =>
+    fieldFacts(categories, category, readModel.timezone, ['name', 'external_id', 'created_at']),
   head: ({ id }) => ({ main: { label: 'Ver itens', to: '/catalogo', parameters: { category_id: id } } }),
-  fields: () => fields,
+  fields: () =>
+    fieldInputs(CATEGORY_FIELDS, {
+      name: 8,
+      external_id: 4,
+    }),
   create: { schema: CreateCategoryInput, command: createCategory },
   update: { label: 'Editar categoria', schema: CategoryChanges, command: updateCategory },
   remove: {

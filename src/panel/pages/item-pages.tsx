@@ -1,38 +1,27 @@
 import * as z from 'zod'
 import { CreateItemInput, createItem, deactivateItem, reactivateItem, updateItem } from '#commands/item-commands.ts'
 import { ItemChanges } from '#commands/item-input.ts'
-import type { ITEM_TAX_FIELDS } from '#domain/fiscal-values.ts'
-import { formatCount, formatDateTime, formatDateTimeSeconds, formatMoney } from '#domain/person-values.ts'
+import { formatCount, formatMoney } from '#domain/person-values.ts'
 import { may } from '#domain/rights.ts'
-import { boundedText, nameKey } from '#domain/text.ts'
-import { ITEM_TYPES } from '#events/catalog-events.ts'
-import { QueryFlag, QueryId } from '#http/paths.ts'
+import { nameKey } from '#domain/text.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { ownValue } from '#lib/collections.ts'
 import { countItems, getAnyItem, getItem, ITEM_ORDERS, listItems, searchItems } from '#queries/item-queries.ts'
 import type { ListOrder } from '#queries/list-statement.ts'
 import { type StockCover, stockCovers } from '#queries/stock-queries.ts'
+import { wholeShape } from '#records/field.ts'
+import { ITEM_FIELDS, ITEM_SEARCH, ITEM_STATE } from '#records/items.ts'
 import { offersApproval } from '../approval.ts'
-import { amountCell, metadataCell } from '../csv-files.ts'
-import {
-  amountInput,
-  choiceInput,
-  lineInput,
-  namedOptions,
-  quantityInput,
-  recordChoiceInput,
-  suggestedInput,
-  yesOrNoInput,
-} from '../forms/input-kinds.ts'
+import { choiceInput, namedOptions, recordChoiceInput, suggestedInput } from '../forms/input-kinds.ts'
 import type { Field, Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PageReadModel } from '../panel-route.ts'
+import { fieldFacts, fieldInput, fieldInputs, fileColumns } from '../record-fields.ts'
 import { ButtonForm } from '../ui/form-fields.tsx'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { Figure } from '../ui/page-parts.tsx'
 import { listFiltered, type OptionalColumn, type QuickFilter, recordsOnPage } from '../ui/panel-list.tsx'
 import { loadRecord, recordPages } from '../ui/record-pages.tsx'
-import { GOODS_ORIGIN_NAMES } from '../words/record-words.ts'
 import { categoryFilterOptions, categoryOptions } from './category-pages.tsx'
 import { INVENTORIES_PATH } from './inventory-counts.tsx'
 import { MOVEMENTS_PATH, MovementsCard } from './stock-movement-pages.tsx'
@@ -123,114 +112,95 @@ export async function itemField(
   }
 }
 
-type ItemTaxField = (typeof ITEM_TAX_FIELDS)[number]
+const fields = { ...ITEM_FIELDS, ...ITEM_STATE }
 
-const fold = 'Dados fiscais'
+/** A variant has a page of its own. */
+const { variant: _variant, ...FORM } = ITEM_FIELDS
 
-/** Fields of the item's form, folded: most shops leave them to their accountant. */
-export const ITEM_TAX_INPUTS: Readonly<Record<ItemTaxField, Field>> = {
-  origin: { label: 'Origem da mercadoria', kind: choiceInput(namedOptions(GOODS_ORIGIN_NAMES)), columns: 8, fold },
-  cfop: { label: 'CFOP', kind: lineInput, columns: 4, fold, hint: 'Ex.: 5102' },
-  csosn: { label: 'CSOSN', kind: lineInput, columns: 4, fold, hint: 'Simples Nacional. Ex.: 102' },
-  icms_cst: { label: 'CST do ICMS', kind: lineInput, columns: 4, fold, hint: 'Regime normal. Ex.: 00' },
-  cbenef: { label: 'Código de benefício fiscal', kind: lineInput, columns: 4, fold, hint: 'cBenef, se houver.' },
-  pis_cst: { label: 'CST do PIS', kind: lineInput, columns: 3, fold, hint: 'Ex.: 01' },
-  cofins_cst: { label: 'CST da COFINS', kind: lineInput, columns: 3, fold, hint: 'Ex.: 01' },
-  ibs_cbs_cst: { label: 'CST de IBS e CBS', kind: lineInput, columns: 3, fold, hint: 'Ex.: 000' },
-  ibs_cbs_class: {
-    label: 'Classificação tributária',
-    kind: lineInput,
-    columns: 3,
-    fold,
-    hint: 'cClassTrib, de IBS e CBS. Ex.: 000001',
-  },
-}
+/** The name is the title, and the stock has a card of its own. */
+const { name: _name, min_stock: _stock, ...FACTS } = fields
 
-const textOf = (item: Item, field: ItemTaxField): string | null =>
-  field === 'origin' && item.origin !== null ? (GOODS_ORIGIN_NAMES[item.origin] ?? item.origin) : item[field]
-
-/** Tax fields that an item has, with their labels. */
-const itemTaxFacts = (item: Item): (readonly [label: string, value: string | null])[] =>
-  (Object.keys(ITEM_TAX_INPUTS) as ItemTaxField[])
-    .filter((field) => item[field] !== null)
-    .map((field) => [ITEM_TAX_INPUTS[field].label, textOf(item, field)])
-
-/** Columns of the item list's file. */
-const ITEM_TAX_COLUMNS = (Object.keys(ITEM_TAX_INPUTS) as ItemTaxField[]).map(
-  (field) => [ITEM_TAX_INPUTS[field].label, (item: Item) => item[field]] as const,
-)
-
-const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
-  product: 'Produto',
-  service: 'Serviço',
-}
+const TAXES = [
+  'gtin',
+  'ncm',
+  'cest',
+  'origin',
+  'cfop',
+  'csosn',
+  'icms_cst',
+  'cbenef',
+  'pis_cst',
+  'cofins_cst',
+  'ibs_cbs_cst',
+  'ibs_cbs_class',
+] as const
 
 const PATH = '/catalogo'
 
-const types = namedOptions(ITEM_TYPE_NAMES)
-
 const filters = async (visit: PageContext): Promise<Fields> => ({
-  q: { label: 'Busca', kind: lineInput, columns: 4, hint: 'Palavras do nome, SKU, código de barras ou externo.' },
-  category_id: { label: 'Categoria', kind: recordChoiceInput(await categoryFilterOptions(visit), 'Todas'), columns: 4 },
-  type: { label: 'Tipo', kind: choiceInput(types, 'Todos'), columns: 4 },
-  out_of_stock: { label: 'Sem estoque', kind: yesOrNoInput, columns: 4 },
-  low_stock: { label: 'Acabando', kind: yesOrNoInput, columns: 4 },
-  state: { label: 'Situação', kind: choiceInput([{ value: 'inactive', label: 'Desativados' }], 'Ativos'), columns: 4 },
+  q: fieldInput(ITEM_SEARCH.q, 4),
+  category_id: fieldInput(ITEM_SEARCH.category_id, {
+    kind: recordChoiceInput(await categoryFilterOptions(visit), 'Todas'),
+    columns: 4,
+  }),
+  type: fieldInput(ITEM_SEARCH.type, { kind: choiceInput(namedOptions(ITEM_SEARCH.type.names), 'Todos'), columns: 4 }),
+  out_of_stock: fieldInput(ITEM_SEARCH.out_of_stock, 4),
+  low_stock: fieldInput(ITEM_SEARCH.low_stock, 4),
+  state: fieldInput(ITEM_SEARCH.state, {
+    kind: choiceInput(namedOptions(ITEM_SEARCH.state.names), 'Ativos'),
+    columns: 4,
+  }),
 })
 
-const Search = z.object({
-  q: boundedText(120).optional(),
-  category_id: QueryId.optional(),
-  type: z.enum(ITEM_TYPES).optional(),
-  out_of_stock: QueryFlag.optional(),
-  low_stock: QueryFlag.optional(),
-  state: z.literal('inactive').optional(),
-  cursor: z.string().optional(),
-})
+const Search = z.object({ ...wholeShape(ITEM_SEARCH), cursor: z.string().optional() })
 
 const seesCosts = ({ session: { permissions } }: PageContext): boolean => may(permissions, 'see_costs')
 
 /** Margin of the item as it is; scripts keep it up while a price is typed. */
 const marginHint = (item: Item | undefined): string => `Margem: ${(item && marginText(item)) ?? '—'}`
 
-export const itemFields = async (visit: PageContext, item?: Item): Promise<Fields> => ({
-  name: { label: 'Nome', kind: lineInput, isRequired: true, columns: 8 },
-  type: { label: 'Tipo', kind: choiceInput(types), isRequired: true, columns: 4 },
-  price: { label: 'Preço de venda (R$)', kind: amountInput, isRequired: true, columns: 4 },
-  ...(seesCosts(visit) && { cost: { label: 'Custo (R$)', kind: amountInput, columns: 4, hint: marginHint(item) } }),
-  unit: { label: 'Unidade', kind: lineInput, columns: 4, hint: 'Ex.: UN, KG, CX' },
-  category_id: {
-    label: 'Categoria',
-    kind: recordChoiceInput(await categoryOptions(visit), 'Sem categoria'),
-    columns: 4,
-  },
-  barcode: { label: 'Código de barras', kind: lineInput, columns: 4 },
-  sku: { label: 'SKU', kind: lineInput, columns: 4 },
-  external_id: {
-    label: 'Código externo',
-    kind: lineInput,
-    columns: 4,
-    hint: 'Código deste cadastro em outro sistema (opcional).',
-  },
-  gtin: { label: 'GTIN', kind: lineInput, columns: 4, hint: 'Para a nota fiscal. Deixe em branco se não tiver.' },
-  ncm: { label: 'NCM', kind: lineInput, columns: 4, hint: 'Ex.: 0901.21.00' },
-  cest: { label: 'CEST', kind: lineInput, columns: 4, hint: 'Ex.: 17.096.00' },
-  ...(item === undefined && {
+/** Folded in the form: most shops leave them to their accountant. */
+const taxed = (columns: 3 | 4 | 8) => ({ columns, fold: 'Dados fiscais' })
+
+export async function itemFields(visit: PageContext, item?: Item) {
+  const { cost, stock, ...inputs } = fieldInputs(FORM, {
+    name: 8,
+    type: 4,
+    price: { label: 'Preço de venda (R$)', columns: 4 },
+    cost: { columns: 4, hint: marginHint(item) },
+    unit: 4,
+    category_id: { kind: recordChoiceInput(await categoryOptions(visit), 'Sem categoria'), columns: 4 },
+    barcode: 4,
+    sku: 4,
+    external_id: 4,
+    gtin: 4,
+    ncm: 4,
+    cest: 4,
     stock: {
       label: 'Estoque inicial',
-      kind: quantityInput,
       columns: 4,
       hint: 'Deixe em branco para não controlar o estoque. Serviços não têm estoque.',
     },
-  }),
-  min_stock: {
-    label: 'Estoque mínimo',
-    kind: quantityInput,
-    columns: 4,
-    hint: 'Com esta quantidade ou menos, o produto aparece em Reposição.',
-  },
-  ...ITEM_TAX_INPUTS,
-})
+    min_stock: 4,
+    origin: taxed(8),
+    cfop: taxed(4),
+    csosn: taxed(4),
+    icms_cst: taxed(4),
+    cbenef: taxed(4),
+    pis_cst: taxed(3),
+    cofins_cst: taxed(3),
+    ibs_cbs_cst: taxed(3),
+    ibs_cbs_class: taxed(3),
+  })
+  const { name, type, price, unit, category_id, barcode, sku, external_id, gtin, ncm, cest, ...others } = inputs
+  return {
+    ...{ name, type, price },
+    ...(seesCosts(visit) && { cost }),
+    ...{ unit, category_id, barcode, sku, external_id, gtin, ncm, cest },
+    ...(item === undefined && { stock }),
+    ...others,
+  }
+}
 
 const ORDERS: Readonly<Record<string, ListOrder>> = ITEM_ORDERS
 
@@ -308,27 +278,25 @@ export const catalogPages = recordPages<Item>({
       { label: 'Sem estoque', filters: { out_of_stock: 'on' } },
       { label: 'Desativados', filters: { state: 'inactive' } },
     ],
-    file: (visit) => [
-      ['Nome', ({ name }) => name],
-      ['Tipo', ({ type }) => ITEM_TYPE_NAMES[type]],
-      ['Categoria', ({ category_name }) => category_name],
-      ['Tamanho', ({ variant }) => variant?.size],
-      ['Cor', ({ variant }) => variant?.color],
-      ['Preço', ({ price }) => amountCell(price)],
-      ...(seesCosts(visit) ? [['Custo', ({ cost }: Item) => amountCell(cost)] as const] : []),
-      ['Estoque', ({ stock }) => amountCell(stock)],
-      ['Estoque mínimo', ({ min_stock }) => amountCell(min_stock)],
-      ['Unidade', ({ unit }) => unit],
-      ['Código de barras', ({ barcode }) => barcode],
-      ['SKU', ({ sku }) => sku],
-      ['Código externo', ({ external_id }) => external_id],
-      ['GTIN', ({ gtin }) => gtin],
-      ['NCM', ({ ncm }) => ncm],
-      ['CEST', ({ cest }) => cest],
-      ...ITEM_TAX_COLUMNS,
-      ['Cadastro', ({ created_at }) => formatDateTimeSeconds(created_at, visit.readModel.timezone)],
-      ['Metadados', metadataCell],
-    ],
+    file: (visit) =>
+      fileColumns(fields, visit.readModel.timezone, [
+        'name',
+        'type',
+        ['category_id', ({ category_name }: Item) => category_name],
+        'variant.size',
+        'variant.color',
+        'price',
+        ...(seesCosts(visit) ? (['cost'] as const) : []),
+        'stock',
+        'min_stock',
+        'unit',
+        'barcode',
+        'sku',
+        'external_id',
+        ...TAXES,
+        'created_at',
+        'metadata',
+      ]),
     more: [
       { label: 'Categorias', to: `${PATH}/categorias` },
       { label: 'Reposição', to: RUNNING_OUT_PATH },
@@ -340,29 +308,27 @@ export const catalogPages = recordPages<Item>({
   get: ({ readModel }, id) => getItem(readModel.reader, id),
   nameOf: ({ name }) => name,
   head: ({ id }) => ({ more: [{ label: 'Vendas deste item', to: '/vendas', parameters: { item: id } }] }),
-  facts: (item, visit) => [
-    ['Tipo', ITEM_TYPE_NAMES[item.type]],
-    ['Preço de venda', <PriceInfo key="price" item={item} seesCosts={seesCosts(visit)} />],
-    ['Custo', seesCosts(visit) && item.cost && formatMoney(item.cost)],
-    ['Margem', seesCosts(visit) && marginText(item)],
-    ['Estoque', <StockInfo key="stock" item={item} />],
-    ['Variação', variantText(item)],
-    [
-      'Variação de',
-      item.parent_id && <a key="parent" href={link(`${PATH}/${item.parent_id}`)}>{`Produto ${item.parent_id}`}</a>,
-    ],
-    ['Categoria', item.category_name],
-    ['Unidade', item.unit],
-    ['Código de barras', item.barcode],
-    ['SKU', item.sku],
-    ['Código externo', item.external_id],
-    ['GTIN', item.gtin],
-    ['NCM', item.ncm],
-    ['CEST', item.cest],
-    ...itemTaxFacts(item),
-    ['Cadastro', formatDateTime(item.created_at, visit.readModel.timezone)],
-    ['Última alteração', formatDateTime(item.updated_at, visit.readModel.timezone)],
-  ],
+  facts: (item, visit) =>
+    fieldFacts(FACTS, item, visit.readModel.timezone, [
+      'type',
+      ['price', <PriceInfo key="price" item={item} seesCosts={seesCosts(visit)} />],
+      ['cost', seesCosts(visit) && item.cost && formatMoney(item.cost)],
+      ['Margem', seesCosts(visit) && marginText(item)],
+      ['stock', <StockInfo key="stock" item={item} />],
+      ['variant', variantText(item)],
+      [
+        'Variação de',
+        item.parent_id && <a key="parent" href={link(`${PATH}/${item.parent_id}`)}>{`Produto ${item.parent_id}`}</a>,
+      ],
+      ['category_id', item.category_name],
+      'unit',
+      'barcode',
+      'sku',
+      'external_id',
+      ...TAXES,
+      'created_at',
+      'updated_at',
+    ]),
   more: async (item, visit) => (
     <>
       {item.picture_url !== null && <PictureCard visit={visit} item={item} />}

@@ -13,7 +13,7 @@ import {
 import { countUnits, toThousandths } from '#domain/quantity.ts'
 import { invalid, type Refusal } from '#domain/refusals.ts'
 import { boundedText, ExternalId } from '#domain/text.ts'
-import { pathId, QueryId } from '#http/paths.ts'
+import { pathId } from '#http/paths.ts'
 import { ownValue } from '#lib/collections.ts'
 import type { ItemObject } from '#projections/catalog.ts'
 import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
@@ -27,6 +27,7 @@ import {
   type SaleSums,
   sumLatestSales,
 } from '#queries/sale-queries.ts'
+import { QueryId } from '#records/query-values.ts'
 import { amountCell, listFile, metadataCell } from '../csv-files.ts'
 import {
   choiceInput,

@@ -8,12 +8,12 @@ import { isBrokenPiece, StockQuantity, toThousandths } from '#domain/quantity.ts
 import { type Refusal, refuse } from '#domain/refusals.ts'
 import { may } from '#domain/rights.ts'
 import { boundedText, optionalText, REQUIRED_FIELD } from '#domain/text.ts'
-import { QueryId } from '#http/paths.ts'
 import { httpStatusOf } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { ItemObject } from '#projections/catalog.ts'
 import { countItems, getItem } from '#queries/item-queries.ts'
 import { type LowStockObject, type StockCover, searchLowStock } from '#queries/stock-queries.ts'
+import { QueryId } from '#records/query-values.ts'
 import { amountCell, type FileColumn, listFile } from '../csv-files.ts'
 import {
   amountInput,

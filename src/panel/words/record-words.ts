@@ -14,6 +14,7 @@ import type { DataOf, EventName } from '#events/catalogue.ts'
 import type { TAX_REGIMES } from '#events/company-events.ts'
 import type { Envelope } from '#ledger/command.ts'
 import { choiceNames } from '#records/field.ts'
+import { GOODS_ORIGIN_NAMES, ITEM_FIELDS } from '#records/items.ts'
 import { CUSTOMER_FIELDS } from '#records/persons.ts'
 import { eventName } from './event-words.ts'
 import { PERMISSION_NAMES, ROLE_NAMES } from './message-words.ts'
@@ -27,19 +28,6 @@ export const CARD_BRAND_NAMES: Readonly<Record<(typeof CARD_BRANDS)[number], str
   other: 'Outra bandeira',
 }
 
-/** Origins of goods, as in fiscal documents. */
-export const GOODS_ORIGIN_NAMES: Readonly<Record<string, string>> = {
-  0: '0 – Nacional',
-  1: '1 – Importada diretamente',
-  2: '2 – Importada, comprada no mercado interno',
-  3: '3 – Nacional, com mais de 40% de conteúdo importado',
-  4: '4 – Nacional, por processo produtivo básico',
-  5: '5 – Nacional, com até 40% de conteúdo importado',
-  6: '6 – Importada diretamente, sem similar nacional',
-  7: '7 – Importada, comprada no mercado interno, sem similar nacional',
-  8: '8 – Nacional, com mais de 70% de conteúdo importado',
-}
-
 export const PLAN_NAMES = { basic: 'Básico', api: 'Com adicional de API' } as const
 
 export const TAX_REGIME_NAMES: Readonly<Record<(typeof TAX_REGIMES)[number], string>> = {
@@ -51,7 +39,7 @@ export const TAX_REGIME_NAMES: Readonly<Record<(typeof TAX_REGIMES)[number], str
 
 /** Names of enumerated values, by field. */
 export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  ...choiceNames(CUSTOMER_FIELDS),
+  ...choiceNames({ ...ITEM_FIELDS, ...CUSTOMER_FIELDS }),
   plan: PLAN_NAMES,
   tax_regime: TAX_REGIME_NAMES,
   kind: {
@@ -86,7 +74,6 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
   role: ROLE_NAMES,
   permissions: PERMISSION_NAMES,
   method: { totp: 'aplicativo autenticador', passkey: 'chave de acesso' },
-  type: { product: 'Produto', service: 'Serviço' },
   reason: {
     count: 'Contagem',
     adjustment: 'Movimentação',
