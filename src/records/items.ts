@@ -45,13 +45,13 @@ const { origin: Origin, ...taxes } = itemTaxShape
 const taxField = (name: keyof typeof taxes, label: string, hint: string, description: string) =>
   optionalField('code', label, taxes[name], { hint, description })
 
-export const VARIANT_FIELDS = {
+export const VARIANT_DEFINITIONS = {
   size: optionalField('text', 'Tamanho', boundedText(30).nullish(), { description: 'Tamanho, como `M` ou `42`.' }),
   color: optionalField('text', 'Cor', boundedText(30).nullish(), { description: 'Cor.' }),
 }
 
 const Variant = z
-  .strictObject({ size: VARIANT_FIELDS.size.whole, color: VARIANT_FIELDS.color.whole })
+  .strictObject({ size: VARIANT_DEFINITIONS.size.whole, color: VARIANT_DEFINITIONS.color.whole })
   .refine(({ size, color }) => (size ?? color ?? null) !== null, 'informe size, color ou ambos')
   .transform(({ size, color }) => ({ size: size ?? null, color: color ?? null }))
   .meta({ id: 'VariantInput' })
@@ -112,7 +112,7 @@ export const ITEM_SHOP_DEFINITIONS = {
       answer: ShownVariant.nullable(),
       description: 'Tamanho e cor de uma variação.',
     }),
-    members: VARIANT_FIELDS,
+    members: VARIANT_DEFINITIONS,
   },
   metadata: optionalField('metadata', 'Metadados', MetadataInput.nullish(), { answer: ContractMetadata }),
 }

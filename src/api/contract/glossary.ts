@@ -1,6 +1,6 @@
 import { ACCOUNT_STATE, PAYABLE_FIELDS, RECEIVABLE_FIELDS } from '#records/accounts.ts'
 import { type RecordDefinition, textsByName } from '#records/field.ts'
-import { ITEM_FIELDS, ITEM_STATE, VARIANT_FIELDS } from '#records/items.ts'
+import { ITEM_FIELDS, ITEM_STATE, VARIANT_DEFINITIONS } from '#records/items.ts'
 import { CUSTOMER_FIELDS, PERSON_STATE, SUPPLIER_FIELDS } from '#records/persons.ts'
 
 /** What a record's fields say of themselves, in its answers and requests, and wherever nothing else is said. */
@@ -15,7 +15,7 @@ function meaningsOf(record: string, fields: RecordDefinition): Record<string, st
  * description everywhere. If the meaning depends on the parent, the key includes it: `address.number`.
  */
 export const GLOSSARY: Readonly<Record<string, string>> = {
-  ...meaningsOf('Variant', VARIANT_FIELDS),
+  ...meaningsOf('Variant', VARIANT_DEFINITIONS),
   ...meaningsOf('CatalogItem', { ...ITEM_FIELDS, ...ITEM_STATE }),
   ...meaningsOf('Receivable', { ...RECEIVABLE_FIELDS, ...ACCOUNT_STATE }),
   ...meaningsOf('Payable', { ...PAYABLE_FIELDS, ...ACCOUNT_STATE }),

@@ -23,7 +23,7 @@ import {
   matchingPersons,
   SUPPLIER_CODES,
 } from '#queries/import-matches.ts'
-import { VARIANT_FIELDS } from '#records/items.ts'
+import { VARIANT_DEFINITIONS } from '#records/items.ts'
 import { type Kind, lineInput } from '../forms/input-kinds.ts'
 import type { Field, Fields } from '../forms/panel-form.ts'
 import { itemFields } from '../pages/item-pages.tsx'
@@ -141,8 +141,8 @@ async function fieldsOfItems(visit: PageContext): Promise<Fields> {
     ibs_cbs_class: withCode(fields.ibs_cbs_class, 6),
     category: { label: 'Categoria', kind: lineInput },
     parent: { label: 'Produto da variação', kind: lineInput, isCode: true },
-    size: fieldInput(VARIANT_FIELDS.size),
-    color: fieldInput(VARIANT_FIELDS.color),
+    size: fieldInput(VARIANT_DEFINITIONS.size),
+    color: fieldInput(VARIANT_DEFINITIONS.color),
   }
 }
 
