@@ -87,7 +87,7 @@ export const Settlement = z.strictObject({
   amount: Money.nullish(),
 })
 
-/** Body of a payment (ACCT-100); received is amount + interest + fine - discount. */
+/** Body of a payment; received is amount + interest + fine - discount. */
 export const AccountPaymentBody = z.strictObject({
   amount: PositiveMoney,
   paid_at: Instant.nullish(),
@@ -153,7 +153,7 @@ export const payPermission = ({ name }: Pick<AccountSide<object, unknown>, 'name
 
 /**
  * Refusal if the account cannot be changed. The point of sale owns accounts made by sales: only the integration API is
- * refused (ACCT-3).
+ * refused.
  */
 export function findAccountLock(
   { origin: source, status }: Pick<AccountRow<unknown>, 'origin' | 'status'>,
@@ -167,7 +167,7 @@ export function findAccountLock(
 export const forgivenOf = ({ doc, lowered_cents }: Pick<AccountRow<unknown>, 'doc' | 'lowered_cents'>): number =>
   standingPayments(doc).reduce((sum, { discount }) => sum + toCents(discount), lowered_cents)
 
-/** What customers owe less without having paid is given by the shop, and limited by role (ROLE-103); suppliers give theirs. */
+/** What customers owe less without having paid is given by the shop, and limited by role; suppliers give theirs. */
 export const permitDiscount = (
   { name }: { readonly name: 'receivable' | 'payable' },
   permit: Permit,
@@ -310,7 +310,7 @@ function changesOf<P extends object, N>(
 
 /**
  * Whether the account already matches the input. A settlement or a later change of the counterparty does not turn a
- * repeated request into a different one (REC-3).
+ * repeated request into a different one.
  */
 function isAsStored<P extends object, N>(
   { party: { field, named } }: AccountSide<P, N>,

@@ -43,7 +43,7 @@ interface NewSale extends Pick<Completed, 'id' | 'offline_id' | 'customer' | 'it
 
 /**
  * Events of the returns that waited for a sale, in the order of their uploads: whose sale it is, and what is due, is
- * known only now (UP-101). The rights are those of who uploaded them.
+ * known only now. The rights are those of who uploaded them.
  */
 export function awaitedEvents(rows: Rows, sale: NewSale, now: string): NewEvent[] {
   let goods = returnableUpload(sale)

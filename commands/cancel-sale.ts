@@ -23,7 +23,7 @@ export const CancelSaleInput = z.strictObject({
 export type CancelSaleInput = z.infer<typeof CancelSaleInput>
 
 /**
- * Cancels a sale, returns its stock and deletes its pending receivables. A second request changes nothing (SALE-17).
+ * Cancels a sale, returns its stock and deletes its pending receivables. A second request changes nothing.
  */
 export const cancelSale = command<CancelSaleInput>({
   needs: ({ id, cash_session_id }) => [saleById(id), ...namedSessionRefs(cash_session_id)],
@@ -138,7 +138,7 @@ export function cancellation(
   ]
 }
 
-/** Store credit that the sale was paid with goes back to its customer (CREDIT-3). */
+/** Store credit that the sale was paid with goes back to its customer. */
 const creditBack = ({ customer_id, credit_cents }: Readonly<SaleRow>) =>
   customer_id === null || credit_cents === null ? {} : { credit: { customer_id, amount: fromCents(credit_cents) } }
 

@@ -63,7 +63,7 @@ export const cancellationRefs = (rows: Rows, userId: number): AnyRef[] =>
 
 /**
  * Session that gave the money of a cancelled sale back: the sale's if it was not closed by then, else the one that the
- * canceller had open (CASH-760). All times are of the tills' clocks.
+ * canceller had open. All times are of the tills' clocks.
  */
 export function drawerAt(
   own: string,
@@ -111,7 +111,7 @@ const shape = z.object({
   counted: Counted.nullish(),
 })
 
-/** Movement of a till's drawer as it is uploaded (CASH-2). Unknown fields are ignored: tills of many versions upload. */
+/** Movement of a till's drawer as it is uploaded. Unknown fields are ignored: tills of many versions upload. */
 export interface CashMovementUpload {
   readonly offline_id: string
   readonly session_id: string
@@ -158,7 +158,7 @@ export const isFarAhead = (at: string, now: string): boolean => Date.parse(at) -
 
 /**
  * The instant (UTC) that a fact precedes although it should not: its oldest likely one, or the creation of a record that
- * it names, less a day, for what a till without a connection made first. Null if it is not old (UP-762).
+ * it names, less a day, for what a till without a connection made first. Null if it is not old.
  */
 export function findOlder(at: string, now: string, created: readonly (string | undefined)[]): string | null {
   const known = created.flatMap((each) => (each === undefined ? [] : Date.parse(each) - DAY_MS))

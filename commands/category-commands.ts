@@ -72,7 +72,7 @@ export const updateCategory = command<UpdateCategoryInput>({
 
 /**
  * Removes a category from lists and frees its name. Its items have no category until it is revived or they get another
- * one (ITEM-8).
+ * one.
  */
 export const deleteCategory = command<RecordId>({
   permission: 'edit_catalog',

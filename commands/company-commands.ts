@@ -172,7 +172,7 @@ export const MoveTestClockInput = z
   })
 export type MoveTestClockInput = z.infer<typeof MoveTestClockInput>
 
-/** Moves the clock of a test company forward, never back (KIT-34). Work scheduled up to then is due. */
+/** Moves the clock of a test company forward, never back. Work scheduled up to then is due. */
 export const moveTestClock = command<MoveTestClockInput>({
   permission: 'manage_company',
   needs: () => [ownCompany],
@@ -191,7 +191,7 @@ export const moveTestClock = command<MoveTestClockInput>({
   },
 })
 
-/** Erases all business records of a test company, and resets its clock (KIT-36). */
+/** Erases all business records of a test company, and resets its clock. */
 export const eraseTestData = command<object>({
   permission: 'manage_company',
   isAlone: true,
@@ -206,7 +206,7 @@ export const eraseTestData = command<object>({
 const MakeTestTwinInput = z.strictObject({ twin_id: Id })
 type MakeTestTwinInput = z.infer<typeof MakeTestTwinInput>
 
-/** Records the test twin of a real company. A company has at most one: repeating it changes nothing (KIT-32). */
+/** Records the test twin of a real company. A company has at most one: repeating it changes nothing. */
 export const makeTestTwin = command<MakeTestTwinInput>({
   permission: 'manage_company',
   needs: () => [ownCompany],

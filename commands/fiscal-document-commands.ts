@@ -31,8 +31,7 @@ const HttpsUrl = boundedText(2000).refine(
 const xmlShape = { xml_sha256: Sha256.nullish(), xml_url: HttpsUrl.nullish() }
 
 /**
- * Body of PUT /sales/{id}/fiscal-document: the whole document, which in contingency has no authorization yet
- * (FISCAL-1).
+ * Body of PUT /sales/{id}/fiscal-document: the whole document, which in contingency has no authorization yet.
  */
 export const FiscalDocumentBody = z
   .strictObject({
@@ -139,7 +138,7 @@ const cnpjRoot = (cnpj: string): string =>
     .slice(0, ROOT)
     .toUpperCase()
 
-/** Refuses a key of another company, or of a month that has not begun on the company's day (FISCAL-2). */
+/** Refuses a key of another company, or of a month that has not begun on the company's day. */
 function findWrongKey(rows: Rows, { access_key }: DocumentFacts, now: string): Refusal | null {
   if (access_key === null) return null
   const { cnpj, month } = readAccessKey(access_key)
@@ -165,7 +164,7 @@ const holderRef = ({ sale_id, return_id }: DocumentHolder) =>
   (return_id === null ? saleById(sale_id) : returnById(return_id)) as Ref<HolderRow>
 
 /**
- * Another sale or return with this document (FISCAL-6). A document in contingency that its sale has replaced is free
+ * Another sale or return with this document. A document in contingency that its sale has replaced is free
  * again, a cancelled one never is.
  */
 function findOtherHolder(
@@ -210,7 +209,7 @@ const isSameDocument = (known: DocumentFacts, input: Omit<FiscalDocumentInput, '
     (field) => known[field] === null || input[field] == null || known[field] === input[field],
   )
 
-/** A document is authorized, then cancelled. An authorized one cannot be replaced (FISCAL-3). */
+/** A document is authorized, then cancelled. An authorized one cannot be replaced. */
 function findObstacle(
   sale: Readonly<SaleRow>,
   known: DocumentFacts | null,

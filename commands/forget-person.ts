@@ -179,8 +179,8 @@ const lookup = (rows: Rows, { kind, id, retention_years }: PersonRetention, now:
 }
 
 /**
- * Erases a person's data for good (PRIV-1): encryption keys are deleted, amounts and identifiers stay. Refused with
- * `retention_required` while records need the identity, unless it is queued: then the rest is erased at once (PRIV-4).
+ * Erases a person's data for good: encryption keys are deleted, amounts and identifiers stay. Refused with
+ * `retention_required` while records need the identity, unless it is queued: then the rest is erased at once.
  * Repeating it changes nothing.
  */
 export const forgetPerson = command<ForgetPerson>({
@@ -215,7 +215,7 @@ export const forgetPerson = command<ForgetPerson>({
 
 /**
  * Runs a queued erasure from its due day on, and erases contacts that were kept for open accounts or orders once none is
- * open. The service checks again what needs the person: a dated need postpones it, an undated one makes it wait (PRIV-5).
+ * open. The service checks again what needs the person: a dated need postpones it, an undated one makes it wait.
  */
 export const forgetDue = command<PersonRetention>({
   needs,
@@ -285,7 +285,7 @@ function endAccess(rows: Rows, id: number): NewEvent[] {
   return status === 'invited' ? [event('UserInvitationCancelled', { id })] : []
 }
 
-/** Same rules as for a deactivation: not oneself, and not the last owner (PANEL-8). */
+/** Same rules as for a deactivation: not oneself, and not the last owner. */
 function userRefusal(rows: Rows, id: number, { actor }: DecisionContext): Refusal | null {
   if (actor === `user/${id}`) return invalid('id', 'não pode ser o próprio usuário')
   return isLastOwner(rows, id) ? refuse('last_owner') : null

@@ -46,7 +46,7 @@ type InviteInput = z.infer<typeof InviteFields> & LinkInput
 
 /**
  * Invites a person to the company. The answer does not reveal whether the address has a login; accepting the invitation
- * does (PANEL-51).
+ * does.
  */
 export const inviteUser = command<InviteInput>({
   permission: 'manage_users',
@@ -89,8 +89,7 @@ interface AcceptInput extends RecordId, LinkInput {
 }
 
 /**
- * Accepts an invitation, once, by its latest link, before it expires (PANEL-52), while its maker may invite the person
- * (ROLE-721).
+ * Accepts an invitation, once, by its latest link, before it expires, while its maker may invite the person.
  */
 export const acceptInvitation = command<AcceptInput>({
   needs: ({ id }) => [userById(id), invitationOf(id)],

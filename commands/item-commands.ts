@@ -166,7 +166,7 @@ export const updateItem = command<UpdateItemInput & Strict>({
   },
 })
 
-/** Removes an item from lists and sales and frees its barcode, without deleting it (REC-6). Not with variants (ITEM-122). */
+/** Removes an item from lists and sales and frees its barcode, without deleting it. Not with variants. */
 export const deactivateItem = command<RecordId>({
   permission: 'edit_catalog',
   needs: ({ id }) => [itemById(id), variantCountOf(id)],
@@ -181,7 +181,7 @@ export const deactivateItem = command<RecordId>({
 })
 
 /**
- * Restores a deactivated item unless another item has its barcode now; a deleted category is not restored (ITEM-11).
+ * Restores a deactivated item unless another item has its barcode now; a deleted category is not restored.
  */
 export const reactivateItem = command<RecordId>({
   permission: 'edit_catalog',
@@ -242,7 +242,7 @@ function isOfOther(rows: Rows, code: string, ownId: number | null, now: string):
   return Date.parse(now) - Date.parse(item.deleted_at ?? item.updated_at) <= BARCODE_DAYS * 24 * 3600 * 1000
 }
 
-/** An item under the barcode of another one changes the price at which tills sell it (ROLE-782). */
+/** An item under the barcode of another one changes the price at which tills sell it. */
 const permitBarcodes = (rows: Rows, permit: Permit, item: Codes, ownId: number | null, now: string): Grant | Refusal =>
   codesOf(item).some((code) => isOfOther(rows, code, ownId, now)) ? permit('change_price') : {}
 
@@ -420,7 +420,7 @@ const hasVariants = (rows: Rows, id: number): boolean => (rows.get(variantCountO
 const ownVariantRefs = ({ parent_id }: LinkedFields, ownId: number | null): AnyRef[] =>
   parent_id && ownId !== null ? [variantCountOf(ownId)] : []
 
-/** Cost of a variant that is created without one: its maker may not see costs (ITEM-123). */
+/** Cost of a variant that is created without one: its maker may not see costs. */
 const costOfParent = (rows: Rows, { parent_id }: LinkedFields): string | null =>
   parent_id ? (rows.get(itemById(parent_id))?.doc.cost ?? null) : null
 

@@ -80,7 +80,7 @@ const BARCODE_WARNINGS = {
   not_gtin: { code: 'barcode_not_gtin', message: 'não é um GTIN-8, GTIN-12, GTIN-13 ou GTIN-14' },
 } as const
 
-/** Warnings about a barcode: shops have codes of their own, and labels with errors (ITEM-7). */
+/** Warnings about a barcode: shops have codes of their own, and labels with errors. */
 export function itemWarnings({ barcode }: { readonly barcode?: string | null | undefined }): Warning[] {
   const problem = barcode ? barcodeProblem(barcode) : null
   return problem ? [{ field: 'barcode', ...BARCODE_WARNINGS[problem] }] : []
@@ -97,7 +97,7 @@ export const brokenPieceWarnings = (
       : [],
   )
 
-/** Warnings of prices that lose money: only of what a request sets (ITEM-101). */
+/** Warnings of prices that lose money: only of what a request sets. */
 export function priceWarnings({ price, cost }: Pick<ItemInput, 'price' | 'cost'>, isSet: boolean): Warning[] {
   if (!isSet) return []
   if (toCents(price) === 0) return [{ code: 'price_zero', field: 'price', message: 'o preço é R$ 0,00' }]

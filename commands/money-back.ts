@@ -53,7 +53,7 @@ export interface MoneyDue {
 }
 
 /**
- * What is due for goods that come back, in cents (RETURN-780): first less is owed for the sale, then money goes back, at
+ * What is due for goods that come back, in cents: first less is owed for the sale, then money goes back, at
  * most what was received. What was neither received nor is owed, is not due.
  */
 export function dueBack({ received, open, given_back }: SaleMoney, goods: number): MoneyDue {

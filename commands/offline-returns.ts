@@ -65,7 +65,7 @@ export function returnFact(rows: Rows, facts: ReturnFacts): DataOf<'SaleReturned
 export const returnedLines = ({ items }: Pick<Awaited, 'items'>): ReturnLine[] =>
   items.map(({ quantity, ...item }) => ({ ...item, thousandths: toThousandths(quantity) }))
 
-/** The customer, if there is store credit to give, and one to give it to: neither deleted nor forgotten (CREDIT-1). */
+/** The customer, if there is store credit to give, and one to give it to: neither deleted nor forgotten. */
 export function creditedCustomer(rows: Rows, customerId: number | null, storeCredit: string): number | null {
   if (customerId === null || toCents(storeCredit) === 0) return null
   const known = rows.get(customerById(customerId))

@@ -111,7 +111,7 @@ export function cancellationWarnings(at: string | null, soldAt: string, now: str
   return isEarlier ? [warning('cancelled_at_before_sale', { found: at, expected: soldAt })] : []
 }
 
-/** Sums of a sale: total = item totals - `discount` (UP-21). Amounts are decimal texts. */
+/** Sums of a sale: total = item totals - `discount`. Amounts are decimal texts. */
 export interface OfflineSaleSums {
   /** One per item, in order. */
   readonly lines: readonly { readonly total: string; readonly discount: string }[]
@@ -164,7 +164,7 @@ interface Line {
 
 /**
  * A line total may be off by one cent per started unit: tills truncate, and divide package prices. A larger shortfall
- * against quantity × price is a discount (UP-20).
+ * against quantity × price is a discount.
  */
 function addUpLine({ product_id, quantity, price, total }: OfflineSale['items'][number]): Line {
   const [thousandths, unitCents, cents] = [toThousandths(quantity), toCents(price), toCents(total)]
@@ -189,7 +189,7 @@ type AmountErrors = readonly (readonly [field: string, message: string | null])[
 
 /**
  * A total below the sum of the items is a discount on the sale. A total above it by up to one cent per line comes from
- * a till that rounds only at the end: that many lines get one cent more each (UP-21).
+ * a till that rounds only at the end: that many lines get one cent more each.
  */
 function addUpItems({ total }: Amounts, lines: readonly Line[]) {
   const [sum, wanted] = [lines.reduce((cents, line) => cents + line.cents, 0), toCents(total)]
@@ -208,8 +208,7 @@ function addUpItems({ total }: Amounts, lines: readonly Line[]) {
 /**
  * Payments must sum to the total, or to the received amount including change. `amount_received` may cover all payments,
  * or cash alone (mixed payments, or no cash). With a cash payment, a received amount and change that do not fit are
- * recorded with a warning: tills without a drawer send 0. A sale that was cancelled before payment has no payments
- * (UP-7).
+ * recorded with a warning: tills without a drawer send 0. A sale that was cancelled before payment has no payments.
  */
 function addUpPayments(
   { payments, status, ...sale }: Amounts,

@@ -166,7 +166,7 @@ export type RequestRefundInput = z.infer<typeof RequestRefundInput>
 
 /**
  * Records a requested refund before the provider is called. Pending amounts are reserved, so that refunds never exceed
- * the payment (ORDER-11). Repeating it changes nothing: the provider is called again with the same refund id and
+ * the payment. Repeating it changes nothing: the provider is called again with the same refund id and
  * refunds once.
  */
 export const requestRefund = command<RequestRefundInput>({
@@ -284,7 +284,7 @@ export const CompleteRefundInput = z.strictObject({ id: Id, refund_id: z.uuid(),
 export type CompleteRefundInput = z.infer<typeof CompleteRefundInput>
 
 /**
- * Records that the provider completed the refund, and returns its goods to stock (ORDER-12). A second request changes
+ * Records that the provider completed the refund, and returns its goods to stock. A second request changes
  * nothing.
  */
 export const completeRefund = command<CompleteRefundInput>({

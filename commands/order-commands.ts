@@ -91,7 +91,7 @@ export const CancelOrderInput = z.strictObject({ id: Id, reason: optionalText(50
 export type CancelOrderInput = z.infer<typeof CancelOrderInput>
 
 /**
- * Cancels an unpaid order: it accepts no further attempts (ORDER-9). The caller cancels pending attempts at the
+ * Cancels an unpaid order: it accepts no further attempts. The caller cancels pending attempts at the
  * provider first. If one is approved nevertheless, `recordPayment` records it and raises an alarm. Refused with
  * `order_already_paid` for a paid or refunded order; a second request changes nothing.
  */
@@ -112,7 +112,7 @@ export const DeliverOrderInput = z.strictObject({ id: Id })
 export type DeliverOrderInput = z.infer<typeof DeliverOrderInput>
 
 /**
- * Marks a paid order as delivered (ORDER-40). Refused with `order_not_paid` for any other; a second request changes
+ * Marks a paid order as delivered. Refused with `order_not_paid` for any other; a second request changes
  * nothing, even if the order was refunded since.
  */
 export const deliverOrder = command<DeliverOrderInput>({
@@ -146,7 +146,7 @@ export const undoDelivery = command<DeliverOrderInput>({
 export const AcknowledgeAlarmInput = z.strictObject({ id: Id, provider_payment_id: boundedText(100) })
 export type AcknowledgeAlarmInput = z.infer<typeof AcknowledgeAlarmInput>
 
-/** Acknowledges the alarms of a payment (ORDER-41); the event's actor and time tell who and when. A second request changes nothing. */
+/** Acknowledges the alarms of a payment; the event's actor and time tell who and when. A second request changes nothing. */
 export const acknowledgeAlarm = command<AcknowledgeAlarmInput>({
   permission: 'refund_orders',
   needs: ({ id }) => [orderById(id)],

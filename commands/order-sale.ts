@@ -183,7 +183,7 @@ interface GoodsBack {
   readonly quantity: number
 }
 
-/** Goods that came back with refunds of the sale's order, on its lines in their order (RETURN-785). */
+/** Goods that came back with refunds of the sale's order, on its lines in their order. */
 export function saleRestocked(
   id: number,
   order_id: number,

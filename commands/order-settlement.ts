@@ -89,7 +89,7 @@ function matched(rows: Rows, order: Readonly<OrderRow>, matches: readonly Match[
 
 /**
  * Events of a payment's refunds, as the provider lists them now: a refund in process is completed or refused, and money
- * of a refused one raises an alarm (PAY-27, PAY-28).
+ * of a refused one raises an alarm.
  */
 export function settledRefunds(
   rows: Rows,
@@ -129,7 +129,7 @@ export const SettleRefundInput = z.strictObject({
 export type SettleRefundInput = z.infer<typeof SettleRefundInput>
 
 /**
- * Compares a requested refund with what the provider lists (PAY-27). Before its first call this notes what is listed.
+ * Compares a requested refund with what the provider lists. Before its first call this notes what is listed.
  * Afterwards the refund is found there, or is refused if the provider refused and lists nothing that may be it. If it
  * may be another one's it stays pending.
  */

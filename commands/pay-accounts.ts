@@ -192,7 +192,7 @@ export function reverseAccountPayment<P extends object, N>(side: AccountSide<P, 
 
 /**
  * Whether a sale without this payment would have given back more than it took, or leave more debt than the goods are
- * worth that did not come back (ACCT-780).
+ * worth that did not come back.
  */
 function owesForReturnedGoods(rows: Rows, saleId: number, { amount, received }: AccountPayment): boolean {
   const sale = rows.get(saleById(saleId))
@@ -209,7 +209,7 @@ const paymentOf = (known: Readonly<AccountRow<unknown>> | null, id: number): Acc
 
 /**
  * The open drawer that holds the money of a till's receipt. A closed one was counted with it: what is given back then is
- * a movement of the till that gives it (CASH-13).
+ * a movement of the till that gives it.
  */
 function drawerOf(rows: Rows, { cash_session_id, received: amount }: AccountPayment) {
   const session = cash_session_id === null ? null : rows.get(cashSessionByName(cash_session_id))
@@ -305,7 +305,7 @@ export const AccountsPayment = z.strictObject({
 export type AccountsPayment = z.infer<typeof AccountsPayment>
 
 /**
- * Applies a received sum to accounts, the oldest due date first, in one transaction (PANEL-430). An account that has
+ * Applies a received sum to accounts, the oldest due date first, in one transaction. An account that has
  * changed since it was shown refuses all.
  */
 export function payAccounts<P extends object, N>(side: AccountSide<P, N>): Command<AccountsPayment> {

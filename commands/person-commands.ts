@@ -146,7 +146,7 @@ const balanceStatement = ({ accounts }: Pick<PersonCommandKind<PersonFields>, 'a
 
 /**
  * Removes a person from lists and frees the name. The external id stays, so that PUT by-external can revive the record.
- * A person with open accounts stays among the debtors, by the name on them, until they are paid (PERSON-10).
+ * A person with open accounts stays among the debtors, by the name on them, until they are paid.
  */
 function deletePerson<F extends PersonFields>(kind: PersonCommandKind<F>): Command<Deletion> {
   return command<Deletion>({
@@ -163,7 +163,7 @@ function deletePerson<F extends PersonFields>(kind: PersonCommandKind<F>): Comma
   })
 }
 
-/** Refusal if the person is erased or queued for erasure: its record no longer changes (PRIV-6). */
+/** Refusal if the person is erased or queued for erasure: its record no longer changes. */
 function closedBy<F extends PersonFields>(
   { name }: PersonCommandKind<F>,
   { id, doc }: Readonly<PersonRow<F>>,

@@ -17,7 +17,7 @@ const NUMBERED = / \(\d{1,2}\)$/
 
 /**
  * Names to suggest instead of a taken one, the best first: `José da Silva (2)`, and at last one with the end of the
- * document (PERSON-100).
+ * document.
  */
 export function namesLike(name: string, document: string | null | undefined): string[] {
   const base = name.replace(/\s+/g, ' ').replace(NUMBERED, '')

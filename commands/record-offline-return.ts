@@ -132,8 +132,8 @@ const MAX_REFUSED = 200
 const MAX_AWAITED_OF_SALE = 500
 
 /**
- * Records goods that a till took back offline: a fact, as far as they were the buyer's (UP-100). One that comes before its
- * sale is kept, and recorded with the sale (UP-101); one that may not be recorded is kept for a person.
+ * Records goods that a till took back offline: a fact, as far as they were the buyer's. One that comes before its
+ * sale is kept, and recorded with the sale; one that may not be recorded is kept for a person.
  */
 export const recordOfflineReturn = command<OfflineReturn & { readonly userId: number }>({
   needs: ({ offline_id, sale_offline_id, sale_id, refunds, cash_session_id, userId }) => [

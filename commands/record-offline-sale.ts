@@ -39,7 +39,7 @@ type Completed = DataOf<'OfflineSaleCompleted'>
 /**
  * Records a sale that a till made offline. Uploaded sales are facts: negative stock or a different price only adds
  * warnings. A repeated upload records nothing and gets the first response; a repeated upload as cancelled cancels the
- * sale (UP-16).
+ * sale.
  */
 export const recordOfflineSale = command<OfflineSaleUpload>({
   needs: offlineSaleNeeds,
@@ -95,7 +95,7 @@ const creditIn = (rows: Rows, { payments, status }: OfflineSale): number =>
         .filter(({ payment_type_id }) => rows.get(paymentTypeById(payment_type_id))?.doc.kind === 'exchange_credit')
         .reduce((sum, { amount }) => sum + toCents(amount), 0)
 
-/** Credit that the sale takes from its customer, and the warning that there was less, or no customer (CREDIT-2). */
+/** Credit that the sale takes from its customer, and the warning that there was less, or no customer. */
 function creditTaken(rows: Rows, sale: OfflineSale, customer: Completed['customer']) {
   const cents = creditIn(rows, sale)
   if (cents === 0) return { credit: null, warnings: [] }
@@ -108,7 +108,7 @@ function creditTaken(rows: Rows, sale: OfflineSale, customer: Completed['custome
   }
 }
 
-/** A discount above the limit of the till's user is a fact with a warning (ROLE-781). */
+/** A discount above the limit of the till's user is a fact with a warning. */
 function discountWarnings(
   rows: Rows,
   { sellerId, created_at, status }: OfflineSaleUpload,
@@ -381,7 +381,7 @@ export interface RefusedSaleRecording {
 }
 
 /**
- * Records a sale that was refused on upload (UP-17). Recorded as is, amounts may contradict each other and unknown
+ * Records a sale that was refused on upload. Recorded as is, amounts may contradict each other and unknown
  * products are named by number. A corrected sale is checked like an upload.
  */
 export const recordRefusedSale = command<RefusedSaleRecording>({

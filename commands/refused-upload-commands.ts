@@ -50,7 +50,7 @@ function movementOf(rows: Rows, { offline_id, session_id }: Recorded) {
   return sent ? { ...sent, session_id, userId: ownerIn(rows, sent, session_id) } : null
 }
 
-/** Records a refused movement as the till made it, in the session that a person chooses (CASH-1001). */
+/** Records a refused movement as the till made it, in the session that a person chooses. */
 export const recordRefusedMovement = command<Recorded>({
   permission: 'see_all_sales',
   needs: (input) => [...refusedRefs(input), cashMovementById(input.offline_id), cashSessionByName(input.session_id)],
@@ -137,7 +137,7 @@ const isOpen = ({ state, uploaded_at }: Readonly<OfflineReturnRow>, now: string)
 
 /**
  * Records a return that a till uploaded and that was refused, as the till made it: by a person who may return so much,
- * and who may see the sale. What was not the buyer's is not given to the buyer by anybody (UP-763).
+ * and who may see the sale. What was not the buyer's is not given to the buyer by anybody.
  */
 export const recordRefusedReturn = command<RefusedReturn>({
   needs: ({ id }) => [ownCompany, offlineReturnByReturn(id)],
@@ -184,7 +184,7 @@ function notRecorded(reason: ReturnRefusal, permit: Permit): Refusal {
 
 export const RefusedReturnNote = z.strictObject({ note: boundedText(2_000) })
 
-/** Resolves a refused return without recording it: its drawer has given the money anyway (UP-763). */
+/** Resolves a refused return without recording it: its drawer has given the money anyway. */
 export const resolveRefusedReturn = command<RefusedReturn & z.infer<typeof RefusedReturnNote>>({
   permission: 'see_all_sales',
   needs: ({ id }) => [ownCompany, offlineReturnByReturn(id)],

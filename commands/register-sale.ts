@@ -58,8 +58,7 @@ export const sumOf = (tendered: readonly TenderedPayment[]): number =>
   tendered.reduce((sum, { amount }) => sum + toCents(amount), 0)
 
 /**
- * Payments with surcharge and net. The surcharge is part of the charged amount, which is the amount less change
- * (SALE-8). `change`, in cents, is taken from cash, starting with the last cash payment (SALE-7). If a till gave change
+ * Payments with surcharge and net. The surcharge is part of the charged amount, which is the amount less change. `change`, in cents, is taken from cash, starting with the last cash payment. If a till gave change
  * without cash, it is taken from the other payments. `daySold` returns the company's day of the sale.
  */
 export function takenPayments<G extends TenderedPayment>(
@@ -89,7 +88,7 @@ export function takenPayments<G extends TenderedPayment>(
   return payments.reverse()
 }
 
-/** The acquirer's part of a payment, and when it pays the rest (TYPE-5). */
+/** The acquirer's part of a payment, and when it pays the rest. */
 function acquired(
   type: Partial<Terms>,
   charged: Parameters<typeof acquiredOf>[1],
@@ -128,7 +127,7 @@ function salesOf(rows: Rows, payment: SalePaymentDetails): readonly number[] {
   return (key === null ? null : rows.get(paymentProofByKey(key))?.sale_ids) ?? []
 }
 
-/** Payments of a new sale whose money already paid a sale that stands (SALE-785). */
+/** Payments of a new sale whose money already paid a sale that stands. */
 export const findUsed = (rows: Rows, payments: Payments): UsedPayment[] =>
   payments.flatMap((payment, position) => {
     const sale_id = salesOf(rows, payment).find((id) => rows.get(saleById(id))?.status === 'completed')
@@ -235,7 +234,7 @@ const usedWarning = (used: UsedPayment, input: SaleInput): Warning => ({
   sale_id: used.sale_id,
 })
 
-/** Payments must reach the total. The excess is change, taken from the cash payments (SALE-6, SALE-7). */
+/** Payments must reach the total. The excess is change, taken from the cash payments. */
 function pay(
   rows: Rows,
   inputs: NonNullable<SaleInput['payments']>,
@@ -269,7 +268,7 @@ function findShortage(rows: Rows, items: Completed['items']): Refusal | null {
   return short[0] ? refuse('insufficient_stock', { ...short[0], items: short }) : null
 }
 
-/** A warning of a sale that is older than what it names (UP-762). */
+/** A warning of a sale that is older than what it names. */
 function ageWarnings(
   rows: Rows,
   items: Completed['items'],
@@ -299,7 +298,7 @@ const AssignSaleCustomer = z.strictObject({ id: Id, ...customerShape })
 
 /**
  * Gives a customer to a sale on credit that was made without one, and to its receivables. The sale is not changed
- * otherwise, and a customer that it has stays (SALE-102).
+ * otherwise, and a customer that it has stays.
  */
 export const assignSaleCustomer = command<z.infer<typeof AssignSaleCustomer>>({
   permission: 'edit_receivables',

@@ -62,7 +62,7 @@ export type ReturnInput = z.infer<typeof ReturnBody> & {
 /** Kinds in which a return may be given back although the sale was paid otherwise. */
 const ANY_SALE = ['cash', 'transfer', 'pix', 'exchange_credit'] as const
 
-/** Takes goods of a sale back, and gives their share of its price back (RETURN-1). */
+/** Takes goods of a sale back, and gives their share of its price back. */
 export const returnGoods = command<ReturnInput>({
   needs: ({ id, external_id, customer_id, refunds, cash_session_id }) => [
     saleById(id),
@@ -170,7 +170,7 @@ function linesOf({ lines: sold }: ReturnableSale, { items }: ReturnInput): Retur
 
 /**
  * The refunds, which sum to what is due. Of a sale on credit what is still owed is lowered first, so that this part
- * stands under its own credit type (RETURN-5).
+ * stands under its own credit type.
  */
 function findRefunds(
   rows: Rows,

@@ -22,7 +22,7 @@ const openAccounts = (rows: Rows, { receivable_ids }: OfCredit): { id: number; c
 export const openOf = (rows: Rows, sale: OfCredit): number =>
   openAccounts(rows, sale).reduce((sum, { cents }) => sum + cents, 0)
 
-/** Events that lower the open accounts of a sale by an amount in cents, as far as they are open (RETURN-5). */
+/** Events that lower the open accounts of a sale by an amount in cents, as far as they are open. */
 export function lowerReceivables(rows: Rows, sale: OfCredit, cents: number, at: string): NewEvent[] {
   let left = cents
   return openAccounts(rows, sale).flatMap(({ id, cents: open }) => {

@@ -85,7 +85,7 @@ const lineAt = ({ lines }: ReturnableSale, line: number): ReturnableLine => {
   return of
 }
 
-/** Share of the returned lines in what was to be paid for the sale, in cents (RETURN-2). */
+/** Share of the returned lines in what was to be paid for the sale, in cents. */
 export const worthOf = (goods: ReturnableSale, returned: readonly ReturnLine[]): number[] =>
   returned.map(({ line, thousandths }) => {
     const { sold, returned: before } = lineAt(goods, line)

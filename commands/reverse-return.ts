@@ -41,7 +41,7 @@ export const mayReturn = ({ sellerId }: Pick<JudgedSale, 'sellerId'>, userId: nu
 
 /**
  * What is due for a return of a till, or why it is refused: money and goods that a till gives are facts as far as they
- * were the buyer's (UP-100). Lines that the sale lacks have nothing left.
+ * were the buyer's. Lines that the sale lacks have nothing left.
  */
 export function judgeReturn(
   sent: Sent,
@@ -65,7 +65,7 @@ export function judgeReturn(
 export const ReverseReturnBody = z.strictObject({ reason: boundedText(500) })
 type ReverseReturnInput = z.infer<typeof ReverseReturnBody> & { readonly id: number }
 
-/** Undoes a return that was recorded by mistake: the goods are sold again, and nothing was given back (RETURN-760). */
+/** Undoes a return that was recorded by mistake: the goods are sold again, and nothing was given back. */
 export const reverseReturn = command<ReverseReturnInput>({
   needs: ({ id }) => [returnById(id)],
   needsMore(rows, { id }) {

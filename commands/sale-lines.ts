@@ -37,7 +37,7 @@ const line = z.strictObject({
 const saleLine = line.extend({ discount: Money.nullish() })
 type LineInput = z.infer<typeof line> & Pick<z.infer<typeof saleLine>, 'discount'>
 
-/** A line names its item in exactly one way; an ad-hoc item (description) needs a price (SALE-3). */
+/** A line names its item in exactly one way; an ad-hoc item (description) needs a price. */
 function checkLine(item: LineInput, context: z.RefinementCtx): void {
   const given = [item.catalog_item_id, item.catalog_item_external_id, item.description].filter(
     (value) => value !== undefined && value !== null,
@@ -78,7 +78,7 @@ export const lineRefs = (lines: readonly LineInput[]) => lines.flatMap((line) =>
 
 /**
  * Prices the lines of a sale or an order: list price by default, line totals rounded half up to the cent, less their
- * discounts. Refuses unknown items, totals above the limit, and discounts above what they are deducted from (SALE-24).
+ * discounts. Refuses unknown items, totals above the limit, and discounts above what they are deducted from.
  */
 export function priceLines(
   rows: Rows,
@@ -159,7 +159,7 @@ export const customerRefs = ({ customer_id, customer_external_id }: CustomerName
 ]
 
 /**
- * Customer in the input, null if absent. Both ids must belong to one customer (SALE-13) that is not forgotten (PRIV-6).
+ * Customer in the input, null if absent. Both ids must belong to one customer that is not forgotten.
  */
 export function findCustomer(rows: Rows, name: CustomerName): Readonly<PersonRow> | null | Refusal {
   const found = findNamed(rows, name)

@@ -207,7 +207,7 @@ const ConnectStoreInput = z.strictObject({
 })
 type ConnectStoreInput = z.infer<typeof ConnectStoreInput>
 
-/** Replaces the access token of a store by one that the owner of an account at the provider granted (PAY-81). */
+/** Replaces the access token of a store by one that the owner of an account at the provider granted. */
 export const connectStore = command<ConnectStoreInput>({
   permission: 'manage_company',
   needs: refsOf,

@@ -71,7 +71,7 @@ interface Terms {
   readonly personal_data?: boolean | undefined
 }
 
-/** Terms for a role: an auditor needs a last day that is not in the past, other roles have none (PANEL-82). */
+/** Terms for a role: an auditor needs a last day that is not in the past, other roles have none. */
 export function termsFor(rows: Rows, role: Role, given: Terms, now: string): Terms | Refusal {
   const { access_until = null, personal_data = false } = given
   if (!ROLE_TRAITS[role].isGuest) {
@@ -83,7 +83,7 @@ export function termsFor(rows: Rows, role: Role, given: Terms, now: string): Ter
   return { access_until, personal_data }
 }
 
-/** Users with the permission to manage users do not decide about owners, nor who becomes one (ROLE-124). */
+/** Users with the permission to manage users do not decide about owners, nor who becomes one. */
 export const permitOwner = (permit: Permit, ...roles: readonly Role[]): Grant | Refusal =>
   roles.includes('owner') ? permit('manage_owners') : {}
 
@@ -209,7 +209,7 @@ export const otherCompaniesLookup = (email: string | null | undefined): Lookup =
 
 /**
  * Sets the password by a link that another user of the company handed over. It ends when its person belongs to another
- * company, also to one that has only invited it: an invitation is accepted later (ROLE-721).
+ * company, also to one that has only invited it: an invitation is accepted later.
  */
 export const usePasswordLink = command<ChangePasswordInput>({
   ...changePassword,
@@ -222,7 +222,7 @@ export const usePasswordLink = command<ChangePasswordInput>({
 const ChangePinInput = z.strictObject({ id: Id, pin_hash: z.string() })
 type ChangePinInput = z.infer<typeof ChangePinInput>
 
-/** Sets the PIN with which a user approves operations of others on the spot (ROLE-122). */
+/** Sets the PIN with which a user approves operations of others on the spot. */
 export const changePin = command<ChangePinInput>({
   needs: ({ id }) => [userById(id), userPinOf(id)],
   decide(rows, { id: user_id, pin_hash }, { companyId: company_id }) {
@@ -317,7 +317,7 @@ export type AdjustRoleInput = z.infer<typeof AdjustRoleInput>
 
 /**
  * Gives a role other permissions in this company, from the next request of its users on. Owners keep all, so that a
- * company always has users who may do everything (ROLE-110).
+ * company always has users who may do everything.
  */
 export const adjustRole = command<AdjustRoleInput>({
   permission: 'manage_company',

@@ -78,7 +78,7 @@ function scopesOfActor(rows: Rows, actor: string | null): readonly string[] | nu
   return keyId === null ? null : scopesOfKey(companyRef(rows), keyId)
 }
 
-/** Refusal if the key may not read one of these events; a group only stands for the readable ones (HOOK-50). */
+/** Refusal if the key may not read one of these events; a group only stands for the readable ones. */
 function findMissingScope(scopes: readonly string[] | null, names: readonly string[]): Refusal | null {
   const unreadable = selectEvents(names).find((event) => !isDeliverable(scopes, event))
   return unreadable ? refuse('insufficient_scope', { missing_scope: readScopeOf(unreadable) }) : null
@@ -115,7 +115,7 @@ type UpdateWebhookInput = RecordId & z.infer<typeof WebhookChanges>
 
 /**
  * Changes events, URL or description. Pending deliveries go to the new URL too, so a key that changes URL or events
- * must be able to read all events of the endpoint, before and after (HOOK-52).
+ * must be able to read all events of the endpoint, before and after.
  */
 export const updateWebhook = command<UpdateWebhookInput>({
   permission: 'manage_integrations',
@@ -143,8 +143,8 @@ export const HandOverFields = z.strictObject({ api_key_id: Id.nullish() })
 
 /**
  * Assigns an endpoint to a key, or to the company itself. From then on it receives the events that the new owner may
- * read, including those that waited while it was paused (HOOK-54). A key takes over only
- * an endpoint whose events it may all read (HOOK-82): otherwise a group would silently lose events, and a narrower key could
+ * read, including those that waited while it was paused. A key takes over only
+ * an endpoint whose events it may all read: otherwise a group would silently lose events, and a narrower key could
  * change URL and secret.
  */
 export const handOverWebhook = command<RecordId & z.infer<typeof HandOverFields>>({
@@ -167,7 +167,7 @@ export const handOverWebhook = command<RecordId & z.infer<typeof HandOverFields>
   },
 })
 
-/** Enables an endpoint and resets its failure record, also that of an enabled one without a response (HOOK-5). */
+/** Enables an endpoint and resets its failure record, also that of an enabled one without a response. */
 export const enableWebhook = command<RecordId>({
   permission: 'manage_integrations',
   needs: ({ id }) => [webhookById(id), webhookHealthById(id)],
@@ -198,7 +198,7 @@ type RotateSecretInput = RecordId & z.infer<typeof RotationFields> & { readonly 
 
 /**
  * Rotates an endpoint's secret. During the overlap both secrets sign, so that a receiver can switch without losing a
- * delivery; another rotation waits for its end, since it would end the secret of the first (HOOK-84). Without an overlap
+ * delivery; another rotation waits for its end, since it would end the secret of the first. Without an overlap
  * it ends all other secrets at once.
  */
 export const rotateSecret = command<RotateSecretInput>({

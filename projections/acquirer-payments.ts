@@ -21,7 +21,7 @@ interface AcquirerLine {
   readonly fee: number
 }
 
-/** The acquirers' payments that an event changed. They follow the money, not the state of its sale (PANEL-780). */
+/** The acquirers' payments that an event changed. They follow the money, not the state of its sale. */
 interface AcquirerPaymentsRow {
   company_id: number
   /** Of the event. */

@@ -17,7 +17,7 @@ import {
 import { type NameHolder, type RecordRow, recordHandlers, type ShownDeletion } from './record-handlers.ts'
 import { itemStocks, stockById } from './stock.ts'
 
-/** Item that took a barcode or GTIN last, also if it has released it since: its price is what tills knew (ROLE-782). */
+/** Item that took a barcode or GTIN last, also if it has released it since: its price is what tills knew. */
 interface BarcodeHolderRow {
   company_id: number
   code: string
@@ -66,7 +66,7 @@ export const barcodeHoldersProjection = projection('barcode_holders', [barcodeHo
   },
 })
 
-/** Active items with a GTIN: several may share one, and a new one is warned of (ITEM-12). */
+/** Active items with a GTIN: several may share one, and a new one is warned of. */
 interface GtinHoldersRow {
   company_id: number
   /** Without leading zeros: an EAN with a zero before it is the same product. */
@@ -362,7 +362,7 @@ function categoryRefs(rows: Rows, id: number) {
   return categoryId ? [categoryById(categoryId)] : []
 }
 
-/** Number of active variants of an item: it is not deleted and no variant of another while it has any (ITEM-122). */
+/** Number of active variants of an item: it is not deleted and no variant of another while it has any. */
 interface VariantCountRow {
   company_id: number
   item_id: number

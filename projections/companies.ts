@@ -37,7 +37,7 @@ export interface CompanyRow extends ChangedFields {
   zone_changed: boolean
   plan: string
   cnpj: string
-  /** Keys that are not revoked, including expired ones. At most five may be active (KEY-4). */
+  /** Keys that are not revoked, including expired ones. At most five may be active. */
   active_keys: { id: number; expires_at: string | null; scopes: string[] }[]
   /** User ids of active owners; the last one cannot be removed. */
   active_owners: number[]
@@ -115,7 +115,7 @@ export function companyRef(rows: Rows): Readonly<CompanyRow> {
   return company
 }
 
-/** Company time at real time `at` (UTC): later if a test company's clock was moved (KIT-34). */
+/** Company time at real time `at` (UTC): later if a test company's clock was moved. */
 export const companysTime = (rows: Rows, at: string): string =>
   addMilliseconds(at, rows.get(ownCompany)?.clock_ahead_ms ?? 0)
 
@@ -135,7 +135,7 @@ export const onCompanysClock = (view: RecordView): RecordView => ({
   },
 })
 
-/** Mark of a test company in its sale events, visible to every reader (KIT-42). */
+/** Mark of a test company in its sale events, visible to every reader. */
 export const testMarkOf = (rows: Rows): { test?: boolean } => (rows.get(ownCompany)?.is_test ? { test: true } : {})
 
 export const timezoneOf = (rows: Rows): string => companyRef(rows).timezone

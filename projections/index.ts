@@ -83,7 +83,7 @@ const projections = [
 ]
 
 /**
- * Tables that survive the erasure of a test company's data: the company, its users and keys, and its settings (KIT-36).
+ * Tables that survive the erasure of a test company's data: the company, its users and keys, and its settings.
  */
 const KEPT: readonly Projection[] = [
   companiesProjection,

@@ -6,7 +6,7 @@ import { markTable } from '#postgres/table-marks.ts'
 import { companyRef } from './companies.ts'
 import { projection } from './define-projection.ts'
 
-/** Sales that name one Pix or card transaction: money pays one sale (SALE-785). */
+/** Sales that name one Pix or card transaction: money pays one sale. */
 interface PaymentProofRow {
   company_id: number
   /** See `proofOf` and `nsuKey`. */
@@ -77,7 +77,7 @@ export const centsOf = (text: string): string => `replace(${text}, '.', '')::big
 
 /**
  * SQL of a lateral subquery `(way, cents)`: what a sale took by each payment type, which sums to its total. A till may
- * state payments with or without the change (UP-7); `net` and `surcharge` never contain it. The empty way is the part of
+ * state payments with or without the change; `net` and `surcharge` never contain it. The empty way is the part of
  * the total that no payment states, as of a sale cancelled before it was paid.
  */
 export const waysOf = (sale: string, payments = `${sale}.doc -> 'payments'`): string => `(

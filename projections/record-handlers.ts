@@ -44,7 +44,7 @@ interface RecordKind<T, D extends RecordObject, C> {
   onDeleted?(doc: D): D
   /** Names are unique, by the column `name_key`. */
   readonly hasUniqueNames?: true
-  /** The object says in `deleted_at` when it was deleted, because reads by id find it (REC-6). */
+  /** The object says in `deleted_at` when it was deleted, because reads by id find it. */
   readonly showsDeletion?: true
 }
 

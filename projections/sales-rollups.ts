@@ -97,8 +97,8 @@ export const SOLD = 'status, total_cents, cost_cents, line_discounts, origin, se
 
 /**
  * SQL of the sums (all columns except the company) over a subquery `sold`. Payments are without change, so that they
- * sum to the sales (PANEL-420). A line's share of the discount of its sale is deducted, so that items and
- * delivery fees do (SALE-30).
+ * sum to the sales. A line's share of the discount of its sale is deducted, so that items and
+ * delivery fees do.
  */
 export const rollUp = (sold: string): string => `
   with sold as materialized (${sold})
@@ -189,7 +189,7 @@ type RollupPosition = Omit<SalesRollup, 'company_id'>
 /**
  * Refreshes a company's sales rollup until it covers its tables, or until `isEnough`; returns whether it covers them.
  * Runs on the primary only. Each portion is a transaction with one snapshot that rebuilds whole spans, so no sale is
- * counted twice, whatever its changes and its time (PANEL-121).
+ * counted twice, whatever its changes and its time.
  */
 export async function refreshSalesRollups(
   pool: Database,

@@ -33,7 +33,7 @@ export type FiscalDocument = Omit<DataOf<'FiscalDocumentRecorded'>, 'id'> & {
 
 export type SaleMoneyBack = NonNullable<DataOf<'SaleCancelled'>['refunds']>[number]
 
-/** Sale as the API returns it (SALE-14). Names are as of the sale. */
+/** Sale as the API returns it. Names are as of the sale. */
 export type SaleObject = Omit<
   Completed,
   'items' | 'seller' | 'discount' | 'test' | 'order_id' | 'warnings' | 'metadata'

@@ -26,7 +26,7 @@ interface DayUse extends Record<LimitedPermission, number> {
   readonly day: string
 }
 
-/** What users gave under permissions with a limit, in the panel and at tills (ROLE-780). */
+/** What users gave under permissions with a limit, in the panel and at tills. */
 interface LimitUseRow {
   company_id: number
   user_id: number
@@ -180,8 +180,8 @@ type Caller = {
 
 /**
  * The token or session of a request has not ended: neither itself, nor by the user being shut out or a new password, be it in another
- * company (KEY-21). Its commands have the permissions of the user, or of the user who approves them on the spot; the whole request
- * needs `permissions` (ROLE-723).
+ * company. Its commands have the permissions of the user, or of the user who approves them on the spot; the whole request
+ * needs `permissions`.
  */
 export function liveUser(
   caller: Caller,
@@ -223,7 +223,7 @@ export function userPermissions(rows: Rows, userId: number): RolePermissions | n
 
 /**
  * Whether a user may give this much more under a limited permission: with what the record was given before, and with
- * what the user gave on the day (ROLE-780). The rows of the user and of `limitUsesOf` are loaded.
+ * what the user gave on the day. The rows of the user and of `limitUsesOf` are loaded.
  */
 export function mayGive(
   rows: Rows,
@@ -244,8 +244,7 @@ export function limitOfUser(rows: Rows, userId: number, permission: LimitedPermi
 }
 
 /**
- * Grants what the user may do, or what the approver may do if the user may not; the event then names the approver
- * (ROLE-120). The rows of both users are loaded.
+ * Grants what the user may do, or what the approver may do if the user may not; the event then names the approver. The rows of both users are loaded.
  */
 function permitOf(rows: Rows, userId: number, approverId: number | null, now: string): Permit {
   return (permission, use = { cents: 0, before: 0 }) => {

@@ -168,7 +168,7 @@ function pauseReason(api_key_id: number | null, { plan, key, now }: PauseConditi
 const counts = ({ watched_since }: Pick<WebhookRow, 'watched_since'>, at: string | null | undefined): at is string =>
   typeof at === 'string' && at >= watched_since
 
-/** Whether all attempts of a delivery have failed, and none has succeeded since (HOOK-19). */
+/** Whether all attempts of a delivery have failed, and none has succeeded since. */
 export const hasNoResponse = (
   webhook: Pick<WebhookRow, 'watched_since'>,
   health: Pick<WebhookHealth, 'no_response_since'> | null,

@@ -41,7 +41,7 @@ export function listEvents(
 /** Ledgers with the read models derived from them. */
 type Ledgers = Omit<EventReader, 'model'> & { readonly reader: Reader }
 
-/** The same with opened personal fields, of the kinds of persons that `mayRead` allows (LEDGER-43). */
+/** The same with opened personal fields, of the kinds of persons that `mayRead` allows. */
 export function listOpenedEvents(
   { reader, ...ledgers }: Ledgers,
   filters: Paging & EventFilters,

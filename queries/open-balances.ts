@@ -118,7 +118,7 @@ const isOpen = (table: string): string => IS_OPEN.replaceAll(/party_id|status|de
 
 const NAME_ON = { receivables: 'customer_name', payables: 'supplier_name' } as const
 
-/** SQL of a party's name; a deleted one is named by its newest open account (PERSON-10). */
+/** SQL of a party's name; a deleted one is named by its newest open account. */
 const nameOfParty = (side: BalanceSide): string => `coalesce(t.doc ->> 'name', (
   select o.doc ->> '${NAME_ON[side]}' from ${t[side]} o
   where o.company_id = t.company_id and o.party_id = t.id and ${isOpen('o')}

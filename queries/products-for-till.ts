@@ -25,7 +25,7 @@ const CATEGORY =
   'left join categories g on g.company_id = t.company_id and g.id = t.category_id and g.deleted_at is null'
 
 /**
- * SQL of a product's JSON text (SYNC-10). Decimals are copied from the document, so the numbers are exact. An untracked
+ * SQL of a product's JSON text. Decimals are copied from the document, so the numbers are exact. An untracked
  * item has stock 0; `tracks_stock` tells that it has no meaning.
  */
 const PRODUCT_RECORD = `'{"id":' || t.id
@@ -190,7 +190,7 @@ interface KnownProduct {
 
 /**
  * Streams what changed after the till's last sync, in the till's order, as `{id, reason, client_updated_at,
- * server_updated_at, product}` (SYNC-15). A stock movement is no conflict. Returns the time of the snapshot; null when
+ * server_updated_at, product}`. A stock movement is no conflict. Returns the time of the snapshot; null when
  * `take` stopped the stream.
  */
 export function checkProducts(

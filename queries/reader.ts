@@ -152,7 +152,7 @@ const withCtes = (ctes: readonly string[], text: string): string =>
   text.startsWith(WITH) ? `${WITH}${ctes.join(', ')}, ${text.slice(WITH.length)}` : `${WITH}${ctes.join(', ')} ${text}`
 
 /**
- * What a role sees: names, documents and contacts of persons (PANEL-83), costs of items, payables (PANEL-201), sales of
+ * What a role sees: names, documents and contacts of persons, costs of items, payables, sales of
  * others.
  */
 export interface Sight {
@@ -163,7 +163,7 @@ export interface Sight {
   readonly ownSales: OwnSales | null
 }
 
-/** Whether it hides contents in any shape, of which a mask cannot know the parts (ROLE-951). */
+/** Whether it hides contents in any shape, of which a mask cannot know the parts. */
 export const hidesContents = ({ hidesPersons, hidesCosts, hidesPayables, ownSales }: Sight): boolean =>
   hidesPersons || hidesCosts || hidesPayables || ownSales !== null
 

@@ -6,7 +6,7 @@ import type { Reader } from './reader.ts'
 import { t } from './table-names.ts'
 
 /**
- * How the sales of a period become its takings (PANEL-420): sold − cancelled − returned = net. A cancellation belongs
+ * How the sales of a period become its takings: sold − cancelled − returned = net. A cancellation belongs
  * to the day of its sale, a return to its own day.
  */
 export interface Reconciliation {

@@ -141,7 +141,7 @@ const RECORDS = {
 
 /**
  * Searches sales by number, external id, amount key of the fiscal document, Pix and NSU, items and persons by name and code, persons by document and phone;
- * a few results of each kind (PANEL-147). `present` is the read model of now: of payment proofs there is no past.
+ * a few results of each kind. `present` is the read model of now: of payment proofs there is no past.
  */
 export async function searchAll(reader: Reader, typed: string, present = reader): Promise<SearchResults> {
   const { text, id, cents, code, phone } = parseSearchText(typed)
@@ -180,7 +180,7 @@ async function findProved(reader: Reader, text: string): Promise<number[]> {
   return rows.flatMap(({ sale_ids }) => sale_ids)
 }
 
-/** Deleted persons with open accounts whose name has all words of the text (PERSON-10). */
+/** Deleted persons with open accounts whose name has all words of the text. */
 async function findDebtors(reader: Reader, side: BalanceSide, text: string): Promise<FoundRecord[]> {
   const words = text.length < 2 ? [] : searchKey(text).split(' ')
   if (words.length === 0) return []

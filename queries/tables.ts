@@ -205,13 +205,13 @@ export interface MaskedColumns {
 
 /** What of a table roles see that do not see everything of the company. */
 export interface Rule {
-  /** Rows of a user who sees own sales only (ROLE-105): all, none, those that meet a condition on the row `t`. */
+  /** Rows of a user who sees own sales only: all, none, those that meet a condition on the row `t`. */
   readonly own: 'all' | 'none' | ((places: Places) => string)
   /** Or rows computed in their place: of sums, which are of all sales. */
   readonly ownRollup?: (places: Places) => string
   /** For roles that do not see personal data (PANEL-83). */
   readonly persons?: MaskedColumns
-  /** What was sent or received, in any shape: hidden from roles that do not see all of the company (ROLE-951). */
+  /** What was sent or received, in any shape: hidden from roles that do not see all of the company. */
   readonly contents?: MaskedColumns
   /** Hidden entirely from roles that do not see payables (PANEL-201). */
   readonly isPayable?: true

@@ -66,7 +66,7 @@ interface CountedCompany {
   now: number
 }
 
-/** The next day ends at least 20 hours after the last one, so that a change of time zone adds no extra day (RATE-4). */
+/** The next day ends at least 20 hours after the last one, so that a change of time zone adds no extra day. */
 const nextDay = (timezone: string) =>
   `ops.end_of_day(greatest(clock.now, known.day_ends_at + interval '20 hours'), ${timezone})`
 

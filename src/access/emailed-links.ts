@@ -38,7 +38,7 @@ export interface Invitations {
   find(token: string): Promise<OpenInvitation | null>
   /**
    * Adds the holder of the link to the company, with their password from any company, or with a new one if they have
-   * none. `over`: the link was used, replaced, withdrawn, or has expired, or its maker or person has changed (ROLE-721).
+   * none. `over`: the link was used, replaced, withdrawn, or has expired, or its maker or person has changed.
    */
   accept(
     token: string,
@@ -154,8 +154,8 @@ export interface PasswordLinks {
   /** A link to be handed over, also without e-mail; it replaces an earlier link. Null without a login. */
   issue(email: string, made: HandedOver): Promise<string | null>
   /**
-   * Sets the password by a link, once. False if the link has expired, the password has changed since (PANEL-342), or its
-   * maker or person has (ROLE-721).
+   * Sets the password by a link, once. False if the link has expired, the password has changed since, or its
+   * maker or person has.
    */
   use(token: string, password: string, requestId: string): Promise<boolean>
 }

@@ -308,7 +308,7 @@ const APPROVER = {
 
 /**
  * Verifies an active user of the company by PIN or password. For any other address nothing is compared, and the answer
- * takes as long. Failures count against who asks, not against the approver's own prompts (ROLE-121). What the user may
+ * takes as long. Failures count against who asks, not against the approver's own prompts. What the user may
  * approve is decided with the operation.
  */
 export async function confirmApprover(

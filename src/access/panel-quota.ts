@@ -4,7 +4,7 @@ import { Unavailable } from '#lib/errors.ts'
 import { DATABASE_CLOCK } from './credentials.ts'
 import { type FoundSession, findSession, IDLE_HOURS } from './find-session.ts'
 
-/** Panel requests per minute: of a session, of all sessions of a user, of all users of a company (PANEL-302). */
+/** Panel requests per minute: of a session, of all sessions of a user, of all users of a company. */
 export interface PanelLimits {
   readonly ofSession: number
   readonly ofUser: number

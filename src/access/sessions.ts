@@ -71,7 +71,7 @@ export interface IssuedSession {
   readonly expiresAt: string
 }
 
-/** A panel request with a live session. `retryAfter` in seconds if it exceeds the limit, else null (PANEL-302). */
+/** A panel request with a live session. `retryAfter` in seconds if it exceeds the limit, else null. */
 export interface AdmittedSession {
   readonly session: PanelSession
   readonly retryAfter: number | null
@@ -83,7 +83,7 @@ export interface Sessions {
   issue(holder: SessionHolder, userAgent?: string | null, until?: string | null): Promise<IssuedSession>
   /**
    * Atomically replaces a live session by one for another company of the same person. It has the person's generation
-   * and the expiry of the old session (PANEL-341). Null if the old one has ended.
+   * and the expiry of the old session. Null if the old one has ended.
    */
   exchange(session: PanelSession, next: NextHolder): Promise<IssuedSession | null>
   /** Finds a live session and records its use; null if there is none. */

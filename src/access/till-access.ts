@@ -148,7 +148,7 @@ const REPLACED_LIVES = "interval '10 minutes'"
 
 /**
  * Of two concurrent renewals the second waits for the row lock, and then finds the successor of the first. A used
- * successor has ended the old token. The new token keeps the generations of the old one (TOKEN-6).
+ * successor has ended the old token. The new token keeps the generations of the old one.
  */
 const RENEW = {
   name: 'renew_sync_token',

@@ -49,7 +49,7 @@ export function actingOf(response: Response): Actor {
   return { ...asApiKey(caller, requestId), guard: liveKey(caller.keyId), traceparent }
 }
 
-/** Query parameters that are mistaken for a place of the key. Query strings end up in logs and histories (KEY-6). */
+/** Query parameters that are mistaken for a place of the key. Query strings end up in logs and histories. */
 const KEY_PARAMETERS = ['api_key', 'access_token', 'token', 'key']
 
 export const CHALLENGE = { 'WWW-Authenticate': 'Bearer' }
@@ -180,7 +180,7 @@ export interface ReadRoute<Q = unknown> extends Common {
    * them changes. Data in `ops` changes independently of the ledger.
    */
   readonly ofLedger?: boolean
-  /** Not cached, but a read replica may answer: its revision shows how new it is (READ-920). */
+  /** Not cached, but a read replica may answer: its revision shows how new it is. */
   readonly fromReplica?: boolean
   /** Error codes beyond those of any read. */
   readonly refusals?: readonly ProblemCode[]
@@ -210,7 +210,7 @@ export interface StreamRoute<Q = unknown> extends Common {
 /** Randomness and settings of the operator, for a command's input. */
 export type InputDependencies = Pick<Environment, 'newSecret' | 'allowPrivateTargets' | 'retentionYears'>
 
-/** Record that a PATCH, PUT or DELETE changes: `If-Match` demands its ETag (HTTP-45). */
+/** Record that a PATCH, PUT or DELETE changes: `If-Match` demands its ETag. */
 export interface RouteTarget {
   readonly kind: RecordKind
   /** Of a PUT by-external; other paths contain the id. */

@@ -48,7 +48,7 @@ const HOUR_SECONDS = 3_600
 
 /**
  * `GET /tillbook-verify.mjs`: the verifier's source with its SHA-256 (RFC 9530), without authentication, limited by
- * address (PROOF-83).
+ * address.
  */
 export function serveVerifier({ addresses }: { readonly addresses: AddressLimit }): RequestHandler {
   const bytes = readFileSync(projectFile('verifier/tillbook-verify.mjs'))

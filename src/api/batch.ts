@@ -46,7 +46,7 @@ export async function readBatch(companyId: number, items: readonly unknown[], sc
 }
 
 /**
- * Composes the whole body: an entry per failure, in the order of the list (BATCH-3); warnings of successful items have
+ * Composes the whole body: an entry per failure, in the order of the list; warnings of successful items have
  * entries of their own.
  */
 export const composeBatch =
@@ -79,7 +79,7 @@ export const composeBatch =
 
 /**
  * Results of a stored partial answer, one for each valid item: those that succeeded are answered as before, the others
- * run again (IDEM-840).
+ * run again.
  */
 export const resumeBatch =
   ({ items, valid, invalid }: BatchInput, warningsOf: (item: unknown) => Warning[] = () => []) =>

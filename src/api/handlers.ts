@@ -68,7 +68,7 @@ function answerWrite(
   return answerCommand(route, services, request, response)
 }
 
-/** A refused write is 409 if its key belongs to another request, also where its body is invalid (IDEM-3). */
+/** A refused write is 409 if its key belongs to another request, also where its body is invalid. */
 async function assertOwnKey(services: ApiServices, request: Request, response: Response): Promise<void> {
   const key = request.get('idempotency-key')
   if (key === undefined || !isIdempotencyKey(key)) return

@@ -26,11 +26,11 @@ interface ReceivedWrite {
 }
 
 /**
- * Hash of method, path and body that distinguishes requests under the same Idempotency-Key (IDEM-2). Bodies are
+ * Hash of method, path and body that distinguishes requests under the same Idempotency-Key. Bodies are
  * compared in canonical form (RFC 8785), so order of members, whitespace and notation of numbers and texts do not
  * matter. A null member is an absent one, except in a PATCH, where
  * it clears a field. Hashes stay in the ledger forever and bodies contain
- * personal data: the key `secret` prevents guessing the body by trial (IDEM-8). A large body is hashed in pieces, with
+ * personal data: the key `secret` prevents guessing the body by trial. A large body is hashed in pieces, with
  * `pause` awaited after each.
  */
 async function identifyRequest(
@@ -119,8 +119,7 @@ const REVISION_MESSAGE = 'deve ser uma revisão do livro: um número inteiro a p
 const WAIT_BUDGET_MS = 1_000
 
 /**
- * Required revision of an answer: that of the ledger at authentication, or a lower one if the client allows it
- * (READ-921). The next page must not be older than the previous one, so a cursor requires the current revision.
+ * Required revision of an answer: that of the ledger at authentication, or a lower one if the client allows it. The next page must not be older than the previous one, so a cursor requires the current revision.
  */
 export function requiredRevisionOf(request: Request, { revision, tables }: AuthenticatedCall) {
   const required = request.get(MIN_REVISION)
@@ -139,8 +138,7 @@ export function lastEventIdOf(request: Request): number | null {
 }
 
 /**
- * The conditions of If-Match, and of If-None-Match where a PUT may create the record, checked under the lock of the ledger
- * (HTTP-45, HTTP-843).
+ * The conditions of If-Match, and of If-None-Match where a PUT may create the record, checked under the lock of the ledger.
  */
 export function preconditionOf({ target }: CommandRoute, request: Request): Precondition | undefined {
   if (!target) return undefined
@@ -169,7 +167,7 @@ const keyProblem = (message: string): Problem => headerProblem('Idempotency-Key'
 
 const KEY_ON_READ = 'só vale em POST, PUT, PATCH e DELETE: retire-a desta chamada'
 
-/** An Idempotency-Key on a read is a mistake: answers of reads are not stored (IDEM-12). */
+/** An Idempotency-Key on a read is a mistake: answers of reads are not stored. */
 export function assertNoKey(request: Request): void {
   if (request.get('idempotency-key') !== undefined) throw keyProblem(KEY_ON_READ)
 }
@@ -204,7 +202,7 @@ export async function idempotencyOf(
   return identifyRequest(key, arrived, requestSecret, createTimeSlicer(shareOf(response)))
 }
 
-/** Logs each authenticated request when it ends, whatever its outcome (KIT-50); unauthenticated ones are not logged. */
+/** Logs each authenticated request when it ends, whatever its outcome; unauthenticated ones are not logged. */
 export function logRequests(calls: RequestLog): RequestHandler {
   return (request, response, next) => {
     const began = performance.now()
@@ -260,7 +258,7 @@ function describeResponse(request: Request, response: Response) {
 
 /**
  * In a body, `""` means the same as null: some generated clients cannot send null, and ERPs send `""` for a field without
- * a value. It applies to every text that may be null, at any depth (VAL-840).
+ * a value. It applies to every text that may be null, at any depth.
  */
 
 type Schema = oas31.SchemaObject

@@ -59,7 +59,7 @@ export async function openImport(sealing: Sealing, note: string): Promise<Import
   return first === name ? ImportStatement.parse(JSON.parse(json)) : null
 }
 
-/** Tables of `ops` with a company's rows that do not travel with it, and why (CELL-1). */
+/** Tables of `ops` with a company's rows that do not travel with it, and why. */
 export const LEFT_TABLES: Readonly<Record<string, string>> = {
   ledgers: 'made where the company arrives, as the first line of the file says',
   company_moves: 'each installation has its own side of a move',

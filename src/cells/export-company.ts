@@ -29,7 +29,7 @@ interface Exporting {
 }
 
 /**
- * Closes a company and writes all of it to a file (CELL-2, CELL-3). Repeatable: a closed company does not change, and keeps the id
+ * Closes a company and writes all of it to a file. Repeatable: a closed company does not change, and keeps the id
  * of its export. @throws StepRefused
  */
 export async function exportCompany(

@@ -26,7 +26,7 @@ import {
 
 type Row = Readonly<Record<string, string | null>>
 
-/** Inserts rows of a file; a person whom the installation knows keeps what is here (CELL-5). */
+/** Inserts rows of a file; a person whom the installation knows keeps what is here. */
 async function createRowWriter(client: PoolClient, companyId: number) {
   const tables = await carriedTables(client)
   const persons: Row[] = []
@@ -119,7 +119,7 @@ export interface ImportReport {
 }
 
 /**
- * Imports a company from its file in one transaction, which opens the company here (CELL-4). Events of a store outside Postgres are
+ * Imports a company from its file in one transaction, which opens the company here. Events of a store outside Postgres are
  * appended just before its COMMIT, and another run finds them. @throws StepRefused
  */
 export async function importCompany(cell: CellParts, path: string, importing: Importing): Promise<ImportReport> {

@@ -19,7 +19,7 @@ interface Likeness {
 }
 
 /**
- * Makes an installation a cell beside the first one (CELL-8), before its first start: both share secrets and keys, and it has
+ * Makes an installation a cell beside the first one, before its first start: both share secrets and keys, and it has
  * company ids of its own. Repeated, it brings keys of checkpoints that were added there. @throws UnsupportedPostgres; nothing was
  * changed
  */

@@ -40,7 +40,7 @@ export async function reopenCompany({ pool }: CellParts, companyId: number, reas
 }
 
 /**
- * Removes a company that another cell has imported (CELL-6). The note is kept first; from then on the company cannot be opened here,
+ * Removes a company that another cell has imported. The note is kept first; from then on the company cannot be opened here,
  * and an interrupted removal goes on. @throws StepRefused
  */
 export async function removeCompany(

@@ -71,7 +71,7 @@ const inputOf = ({ name, cnpj, plan, timezone, ...optional }: Fields) =>
 
 /**
  * Runs `work`, which assigns a CNPJ to a real company, unless another company has the same. The operator must allow several
- * companies with one CNPJ explicitly (OPS-29). @throws Refused
+ * companies with one CNPJ explicitly. @throws Refused
  */
 async function withCnpj<T>(
   context: Context,

@@ -198,7 +198,7 @@ export const ledgerCopyVerbs: Verbs<'ledger copy'> = {
   },
 }
 
-/** Claims the target for this installation: its database accepts no other store (OPS-83). */
+/** Claims the target for this installation: its database accepts no other store. */
 const claimTarget = async (target: OutsideStore, pool: Pool): Promise<void> =>
   claimStore({ newId, now: () => new Date().toISOString() }, target, await installationIdOf(pool))
 

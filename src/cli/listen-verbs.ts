@@ -129,11 +129,11 @@ interface ListenerRun extends EventStreamOptions {
   readonly pausesMs?: readonly number[]
 }
 
-/** As many attempts as an endpoint gets (HOOK-18), compressed to the time of a person watching. */
+/** As many attempts as an endpoint gets, compressed to the time of a person watching. */
 const PAUSES_MS = [1_000, 2_000, 5_000, 10_000, 30_000]
 
 /**
- * Delivers a company's events as an endpoint would get them, one after another (KIT-12): a failing delivery holds up
+ * Delivers a company's events as an endpoint would get them, one after another: a failing delivery holds up
  * the next. Runs until its signal aborts. @throws RequestRefused
  */
 export async function runListener(listening: ListenerRun): Promise<void> {

@@ -61,7 +61,7 @@ interface OpenPostgres extends Addresses {
   stop(): Promise<void>
 }
 
-/** DATA_DIR has no installation. A command makes none: it would be a second one beside that of the service (OPS-154). */
+/** DATA_DIR has no installation. A command makes none: it would be a second one beside that of the service. */
 class NoInstallation extends Error {
   constructor(dataDir: string) {
     const inside = relative(process.cwd(), dataDir)

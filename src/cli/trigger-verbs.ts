@@ -190,7 +190,7 @@ const recordKindOf = (event: WebhookEvent): string =>
 export const TRIGGERED_EVENTS = WEBHOOK_EVENTS.filter((name) => TRIGGERS[name])
 
 /**
- * Triggers a real event in a test company, with its webhooks (KIT-17). @throws RequestRefused for a real company or a
+ * Triggers a real event in a test company, with its webhooks. @throws RequestRefused for a real company or a
  * refusal, ServiceUnreachable
  */
 export async function trigger(event: WebhookEvent, triggering: TriggerOptions): Promise<TriggerResult> {

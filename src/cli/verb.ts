@@ -22,7 +22,7 @@ export interface Context {
   readonly progress: Progress
   /**
    * Opened at the first call and closed after the verb. A database of another version is upgraded only if `upgrades` is
-   * set (OPS-38).
+   * set.
    */
   core(options?: { readonly upgrades: boolean }): Promise<Core>
   /** For a verb that only reads: it opens in a fraction of the time of a core. */

@@ -61,7 +61,7 @@ const MINUTE = 60
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** Seconds after the latest payment attempt at which the provider is polled, regardless of notifications (PAY-9). */
+/** Seconds after the latest payment attempt at which the provider is polled, regardless of notifications. */
 export const SWEEP_SECONDS: readonly number[] = [
   ...[1, 5, 15].map((minutes) => minutes * MINUTE),
   ...[1, 3, 6, 12].map((hours) => hours * HOUR),

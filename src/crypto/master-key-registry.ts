@@ -13,7 +13,7 @@ interface Options {
 }
 
 /**
- * Ensures that these keys open all secrets of the database (OPS-71), and that the current one seals from now on. A
+ * Ensures that these keys open all secrets of the database, and that the current one seals from now on. A
  * database without keys registers the current one, which is created if there is none. Of several processes that start
  * together one does it, under a lock. @throws WrongMasterKey
  */
@@ -94,7 +94,7 @@ export interface Rotation {
 }
 
 /**
- * Reseals all secrets of the database with another master key while services run (OPS-73): with a new one in
+ * Reseals all secrets of the database with another master key while services run: with a new one in
  * the key file, or with MASTER_KEY if the present one is listed in MASTER_KEY_FORMER. If interrupted, another call
  * continues.
  * @throws WrongMasterKey if there is no other key

@@ -95,7 +95,7 @@ export const openValue = ({ sealed }: SealedValue, secret: Buffer, place: string
   JSON.parse(openEnvelope(Buffer.from(sealed, 'base64url'), MASTER_KEY_ID_BYTES, secret, place).toString())
 
 /**
- * Seals secrets for storage (OPS-70). The context names the row, such as `webhook_secrets/1/7`: a value opens only in
+ * Seals secrets for storage. The context names the row, such as `webhook_secrets/1/7`: a value opens only in
  * its own context, so that writing to the database cannot pass one value off as another.
  */
 export interface Vault {

@@ -8,7 +8,7 @@ export function plainBarcode(text: string): string {
   return isGtin(digits) ? digits : code
 }
 
-/** Barcode of 1 to 60 characters; what stands for none is null (ITEM-820). */
+/** Barcode of 1 to 60 characters; what stands for none is null. */
 export const Barcode = storedText(limitedText(400, 'deve ser um texto').overwrite(plainBarcode), 60).transform(
   (text) => (isPlaceholderCode(text) ? null : text),
 )

@@ -16,7 +16,7 @@ const STATES: ReadonlySet<string> = new Set(
 )
 const DIGIT_ZERO = 48
 
-/** Access key of a fiscal document: 44 upper-case characters without blanks, with a valid check digit (FISCAL-2). */
+/** Access key of a fiscal document: 44 upper-case characters without blanks, with a valid check digit. */
 export const AccessKey = limitedText(100, EXPECTED)
   .overwrite((key) => key.replace(/\s/g, '').toUpperCase())
   .refine((key) => FORM.test(key) && key.endsWith(checkDigitOf(key)), { error: EXPECTED, abort: true })
@@ -78,7 +78,7 @@ const GTIN = 'deve ser um GTIN de 8, 12, 13 ou 14 dígitos, com o dígito verifi
 /** What fiscal documents have in the place of a GTIN that a product does not have. */
 export const NO_GTIN = 'SEM GTIN'
 
-/** GTIN for fiscal documents, `cEAN`; `SEM GTIN` and what else stands for none is parsed to null (ITEM-10). */
+/** GTIN for fiscal documents, `cEAN`; `SEM GTIN` and what else stands for none is parsed to null. */
 export const Gtin = limitedText(40, GTIN)
   .overwrite(withoutInvisible)
   .refine((text) => isPlaceholderCode(text) || isGtin(text), GTIN)
@@ -149,7 +149,7 @@ export const itemTaxShape = {
 
 type ItemTaxes = { readonly [F in ItemTaxField]?: string | null | undefined }
 
-/** Contradiction between tax fields, with the field to name; null if there is none (ITEM-21). */
+/** Contradiction between tax fields, with the field to name; null if there is none. */
 export function itemTaxProblem({ icms_cst, csosn, ibs_cbs_cst, ibs_cbs_class }: ItemTaxes) {
   if (icms_cst && csosn) return { field: 'csosn', message: 'não pode ser informado junto com icms_cst' } as const
   if (ibs_cbs_cst && ibs_cbs_class && !ibs_cbs_class.startsWith(ibs_cbs_cst))

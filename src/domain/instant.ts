@@ -113,7 +113,7 @@ const INSTANT_EXPECTED = 'deve ser uma data com hora ISO 8601 com fuso horário,
 const DATE_EXPECTED = 'deve ser uma data existente no formato AAAA-MM-DD, como "2026-11-21"'
 
 /**
- * Instant (VAL-3): ISO 8601 date and time, optional seconds with a fraction of 1 to 9 digits (truncated to milliseconds),
+ * Instant: ISO 8601 date and time, optional seconds with a fraction of 1 to 9 digits (truncated to milliseconds),
  * and a mandatory offset, with or without its colon; valid dates of the years 1900 to 9999. Parsed to UTC,
  * 'YYYY-MM-DDTHH:mm:ss.sssZ', so that instants sort as texts.
  */
@@ -142,13 +142,13 @@ const TILL_YEARS_AHEAD = 10
 
 export const IMPOSSIBLE = 'não pode ser antes de 1990 nem estar mais de um dia no futuro'
 
-/** Whether a past event is dated impossibly: clocks and zones differ by less than a day (VAL-9). */
+/** Whether a past event is dated impossibly: clocks and zones differ by less than a day. */
 export const isImpossible = (utcInstant: string, now: string): boolean =>
   utcInstant < FIRST_FACT || Date.parse(utcInstant) - Date.parse(now) > DAY_MS
 
 export const IMPOSSIBLE_AT_TILL = `deve estar entre 1990 e daqui a ${TILL_YEARS_AHEAD} anos: confira o relógio do caixa`
 
-/** As `isImpossible`, for what a till reports: its clock may be wrong (UP-761). */
+/** As `isImpossible`, for what a till reports: its clock may be wrong. */
 export const isImpossibleAtTill = (utcInstant: string, now: string): boolean =>
   utcInstant < FIRST_FACT || utcInstant > `${Number(now.slice(0, 4)) + TILL_YEARS_AHEAD}${now.slice(4)}`
 

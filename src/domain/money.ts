@@ -25,7 +25,7 @@ export const MAX_CENTS = 999_999_999_999
 const EXPECTED_MONEY = 'deve ser um valor em texto com exatamente duas casas decimais, como "10.00"'
 
 /**
- * Money (VAL-1): decimal string with exactly 2 decimals, 1 to 10 integer digits without superfluous leading zeros,
+ * Money: decimal string with exactly 2 decimals, 1 to 10 integer digits without superfluous leading zeros,
  * never negative. JSON numbers are refused, because senders hold them as floats.
  */
 export const Money = limitedText(40, EXPECTED_MONEY).regex(/^(?:0|[1-9]\d{0,9})\.\d{2}$/, {
@@ -88,7 +88,7 @@ export function lineTotalFits(thousandths: number, unitCents: number): boolean {
 
 /**
  * Net part of a gross amount (cents) that includes a surcharge of `feePercent`: amount ÷ (1 + fee/100), rounded half
- * up. The surcharge is amount − net, so that both always add up (SALE-8).
+ * up. The surcharge is amount − net, so that both always add up.
  */
 export function netOfSurcharge(amountCents: number, feePercent: string): number {
   return exact(halfUp(natural(amountCents) * 10_000n, BigInt(10_000 + percentHundredths(feePercent))))

@@ -41,7 +41,7 @@ export function readStatus(providerStatus: string, detail: string | null): Repor
 /** Whether a payment is pending at the provider. */
 export const isPending = (providerStatus: string): boolean => STATUSES[providerStatus] === 'pending'
 
-/** Outcome of a notification (RCV-11). `refused`: invalid; `failed`: valid, and should be repeated. */
+/** Outcome of a notification. `refused`: invalid; `failed`: valid, and should be repeated. */
 export const NOTIFICATION_OUTCOMES = ['applied', 'duplicate', 'stale', 'ignored', 'refused', 'failed'] as const
 export type NotificationOutcome = (typeof NOTIFICATION_OUTCOMES)[number]
 
@@ -58,7 +58,7 @@ export interface PaymentState extends ReportedStatus {
 
 /**
  * Decides whether a reported state applies. Payments only move forward, except that a dispute won by the shop returns
- * the money (ORDER-4, ORDER-14). `before` is null for a new payment.
+ * the money. `before` is null for a new payment.
  */
 export function classifyReport(before: PaymentState | null, reported: PaymentState): 'applied' | 'duplicate' | 'stale' {
   if (before === null) return 'applied'
@@ -113,8 +113,7 @@ export function orderStatusOf(payments: readonly OrderPayment[], isCancelledBySt
 }
 
 /**
- * Whether money was ever received, refunded or not. If so, the order is neither paid again nor cancelled (PAY-2,
- * ORDER-9).
+ * Whether money was ever received, refunded or not. If so, the order is neither paid again nor cancelled.
  */
 export const hasBeenPaid = (payments: readonly OrderPayment[]): boolean =>
   payments.some(({ status }) => status === 'paid' || status === 'refunded')

@@ -73,7 +73,7 @@ export function equalParts(cents: number, count: number): number[] {
   return Array.from({ length: count }, (_, n) => (n === 0 ? cents - each * (count - 1) : each))
 }
 
-/** The acquirer's part of a payment, and its payments of the rest on working days; null without an acquirer (TYPE-5). */
+/** The acquirer's part of a payment, and its payments of the rest on working days; null without an acquirer. */
 export function acquiredOf(
   terms: AcquirerTerms,
   { cents, instalments, daySold }: { readonly cents: number; readonly instalments: number; daySold(): string },
@@ -313,7 +313,7 @@ export interface LinePart {
 }
 
 /**
- * Amount of a part of a sold line (RETURN-2): half up of what was paid for the line, never more than is left of it. The
+ * Amount of a part of a sold line: half up of what was paid for the line, never more than is left of it. The
  * last part takes what is left, so that all parts sum to the line. `before`: the earlier parts together.
  */
 export function amountOfPart(line: LinePart, before: LinePart, thousandths: number): number {

@@ -8,7 +8,7 @@ export const MAX_THOUSANDTHS = 999_999_999_999
 const EXPECTED = 'deve ser uma quantidade em texto com até três casas decimais, como "1.500"'
 const NOT_ZERO = 'deve ser diferente de zero'
 
-/** Sold quantity (VAL-2): decimal string, up to 3 decimals and 9 integer digits, above zero. */
+/** Sold quantity: decimal string, up to 3 decimals and 9 integer digits, above zero. */
 export const Quantity = decimal(/^(?:0|[1-9]\d{0,8})(?:\.\d{1,3})?$/).refine(isNotZero, 'deve ser maior que zero')
 
 /** Stock quantity: like Quantity, or zero. Negative stock is returned, never accepted. */

@@ -26,7 +26,7 @@ export const RECORD_KINDS = [
 
 export type RecordKind = (typeof RECORD_KINDS)[number]
 
-/** Kinds with ids per company, from 1 (LEDGER-9); ids of stock movements follow from their events. */
+/** Kinds with ids per company, from 1; ids of stock movements follow from their events. */
 export type IdKind = Exclude<RecordKind, 'company' | 'stock_movement'>
 
 export const isIdKind = (kind: string | undefined): kind is IdKind =>

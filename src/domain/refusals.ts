@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 import './text.ts'
 
-/** Codes of refused commands: part of the contract (HTTP-2), common to all channels. */
+/** Codes of refused commands: part of the contract, common to all channels. */
 export type RefusalCode =
   | 'invalid_token'
   | 'not_found'
@@ -89,7 +89,7 @@ interface CollectedProblems {
 }
 
 /**
- * Details of `validation_failed` (HTTP-5, HTTP-6): messages in Brazilian Portuguese by field, and unknown names of
+ * Details of `validation_failed`: messages in Brazilian Portuguese by field, and unknown names of
  * strict objects. For a union, the problems of the closest branch.
  */
 export function describeIssues(error: z.ZodError): Problems {

@@ -199,7 +199,7 @@ const REQUIRED: Readonly<Partial<Record<Permission, readonly Permission[]>>> = {
   manage_company: ['see_company', ...UNMASKED],
 }
 
-/** The permissions with those that they require, in the order of the list (ROLE-111). */
+/** The permissions with those that they require, in the order of the list. */
 export function withRequired(permissions: readonly Permission[]): readonly Permission[] {
   const withOwn = (permission: Permission): readonly Permission[] => [
     permission,
@@ -215,7 +215,7 @@ export const requiredBy = (permission: Permission): readonly Permission[] =>
 
 /**
  * Whether a link that a user made for a person still holds: the user may still make it, and the person has become no
- * owner since (ROLE-721).
+ * owner since.
  */
 export const isLinkHeld = (
   maker: RolePermissions | null,

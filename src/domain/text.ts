@@ -89,7 +89,7 @@ const CONTROL = 'não pode conter caracteres de controle ou inválidos'
 
 /**
  * Every text of a caller begins with this: its length in UTF-16 units is checked before a pattern, a fold or a parser
- * reads it (VAL-741). What follows is skipped for a longer text. `tools/patterns.ts` and test/domain/text-limits.test.ts
+ * reads it. What follows is skipped for a longer text. `tools/patterns.ts` and test/domain/text-limits.test.ts
  * refuse others.
  */
 export const limitedText = (units: number, expected = TEXT, tooLong = expected) =>
@@ -312,7 +312,7 @@ const NONE_PATTERN =
 /** The schema of a code has its own limit. */
 const MAX_TEXT = 2_000
 
-/** A code that may be null, without invisible characters: what stands for none, an empty text too, is null (VAL-910). */
+/** A code that may be null, without invisible characters: what stands for none, an empty text too, is null. */
 export function orNone(schema: z.ZodType<string>) {
   const { pattern, maxLength } = z.toJSONSchema(schema, { io: 'input' })
   const expected = schema.safeParse(null).error?.issues[0]?.message

@@ -40,7 +40,7 @@ function fieldsIn(schema: z.core.$ZodType, path: readonly string[]): PersonalFie
   return Object.entries(schema.shape).flatMap(([name, member]) => fieldsIn(member as z.core.$ZodType, [...path, name]))
 }
 
-/** Outbound events that `basic` stands for (HOOK-7). Events added later are never part of it. */
+/** Outbound events that `basic` stands for. Events added later are never part of it. */
 export const BASIC_WEBHOOK_EVENTS = [
   'customer.created',
   'customer.updated',
@@ -104,7 +104,7 @@ const READ_SCOPES: Readonly<Record<EventResource, Scope>> = {
   cash_session: 'sales:read',
 }
 
-/** Scope that a key needs for its endpoints to receive an event (HOOK-50). */
+/** Scope that a key needs for its endpoints to receive an event. */
 export const readScopeOf = (event: WebhookEvent): Scope =>
   READ_SCOPES[event.slice(0, event.indexOf('.')) as EventResource]
 

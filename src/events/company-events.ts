@@ -79,13 +79,12 @@ export const companyEvents = {
   CompanyRegistered: eventType('company', { ...company, test: z.boolean().optional() }),
   CompanyUpdated: eventType('company', { changes: z.strictObject(company).partial() }),
   /**
-   * The clock was ahead when the previous event was recorded. From here on times follow the corrected clock
-   * (LEDGER-20).
+   * The clock was ahead when the previous event was recorded. From here on times follow the corrected clock.
    */
   CompanyClockCorrected: eventType('company', { ahead_until: instant }),
   /**
    * The ledger up to here was restored from a backup: events recorded after `lost_after` may be lost. New ids start
-   * above `ids`, since lost events may have used ids up to there (OPS-84).
+   * above `ids`, since lost events may have used ids up to there.
    */
   InstallationRestored: eventType('company', {
     lost_after: instant,

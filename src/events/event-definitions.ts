@@ -87,7 +87,7 @@ export interface PersonalMark {
 
 /**
  * Marks personal data (name, document, phone, e-mail, address). The field is stored encrypted with the key of that part
- * of the person, and is null once the part is erased (LEDGER-40).
+ * of the person, and is null once the part is erased.
  */
 export const personal = <T extends z.ZodType>(schema: T, part: PersonPart, person: PersonReference = 'subject') =>
   schema.nullable().meta({ personal: { part, person } satisfies PersonalMark })

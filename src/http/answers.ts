@@ -196,7 +196,7 @@ export function createFixedAnswer(
 const COMPRESSED_FROM_BYTES = 1_025
 
 /**
- * Answers a GET or HEAD: 304 if the client has this representation (LIST-9), else 200, compressed on request. Returns
+ * Answers a GET or HEAD: 304 if the client has this representation, else 200, compressed on request. Returns
  * the representation with the coding that was created for it.
  */
 export async function sendRepresentation(

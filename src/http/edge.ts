@@ -40,7 +40,7 @@ const FORWARDING = ['forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forw
 export const isDirect = ({ headers }: Request): boolean => FORWARDING.every((name) => headers[name] === undefined)
 
 /**
- * Refuses plain HTTP with 403; a redirect would hide that the key was already sent unencrypted (KEY-7). Behind a
+ * Refuses plain HTTP with 403; a redirect would hide that the key was already sent unencrypted. Behind a
  * trusted proxy X-Forwarded-Proto decides. Direct requests from the same machine are allowed, for a first try with
  * curl.
  */
@@ -103,7 +103,7 @@ export function showRate(response: Response, rate: Rate): void {
 
 /**
  * Answers with an error of API v1. One that came before the request was counted, such as an outage, is counted against
- * the address, so that every answer shows a limit (RATE-2).
+ * the address, so that every answer shows a limit.
  */
 export function answerCounted(addresses: AddressLimit, answer: AnswerProblem): AnswerProblem {
   return (response, problem) => {
@@ -275,7 +275,7 @@ export function problemOf(error: unknown): Problem {
   return new Problem('internal_error')
 }
 
-/** Security headers of every answer, even without a matching route (HTTP-32); pages may override some. */
+/** Security headers of every answer, even without a matching route; pages may override some. */
 export const SECURITY_HEADERS: readonly (readonly [name: string, value: string])[] = headersOfHelmet()
 
 function headersOfHelmet(): [string, string][] {
@@ -291,7 +291,7 @@ export const securityHeaders: RequestHandler = (_request, response, next) => {
 }
 
 /**
- * Answers contain personal and financial data (HTTP-18): shared caches must not store them; clients revalidate with the
+ * Answers contain personal and financial data: shared caches must not store them; clients revalidate with the
  * ETag.
  */
 export const forbidCaching: RequestHandler = (_request, response, next) => {

@@ -17,7 +17,7 @@ const REQUEST_LOG_BOUNDS: RequestLogBounds = {
 
 /**
  * Fields whose values the request log stores, each with the accepted format. Of all other fields, including unknown
- * ones, it stores only their presence (KIT-54): names, documents, addresses, contacts, free texts, URLs and tokens.
+ * ones, it stores only their presence: names, documents, addresses, contacts, free texts, URLs and tokens.
  */
 const FIGURES =
   'advance_days after amount authorized_at catalog_item_id category_id cost customer_id delivery_fee discount due_date due_from due_to expires_in_minutes from id installments limit now overlap_hours paid_at paid_from paid_to payment_type_id price quantity revision since size sold_at sold_from sold_to stock stock_adjustment stock_updated_since supplier_id to unit_cost unit_price until updated_since user_id'
@@ -157,8 +157,7 @@ export interface LoggedRequest {
 }
 
 /**
- * Logs requests beside their answers, which do not wait for it; what exceeds the bounds is dropped and counted
- * (KIT-52).
+ * Logs requests beside their answers, which do not wait for it; what exceeds the bounds is dropped and counted.
  */
 export interface RequestLog extends LimiterFigures {
   add(call: LoggedRequest): void
@@ -306,14 +305,14 @@ select coalesce(sum(requests), 0)::int as written from writable`,
 const KEPT_DAYS = 7
 
 /**
- * Deletes requests older than 7 days (KIT-53). Returns their number. Not a rule of retention, because the counts of the
+ * Deletes requests older than 7 days. Returns their number. Not a rule of retention, because the counts of the
  * companies change with their rows.
  */
 export const purgeOldRequests = (pool: Pool, limit: number): Promise<number> =>
   countOf(pool, { ...DELETE_OLD, values: [KEPT_DAYS, limit] })
 
 /**
- * Deletes the oldest requests of companies beyond their bound (KIT-53). If the total is exceeded, each company keeps an
+ * Deletes the oldest requests of companies beyond their bound. If the total is exceeded, each company keeps an
  * equal part: a busy company displaces only its own. Returns the number of deleted rows; repeat it until that is 0.
  */
 export const purgeExcessRequests = (

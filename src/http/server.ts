@@ -140,7 +140,7 @@ interface MalformedRequestOptions {
   /** Ids of requests that reach no route. */
   readonly newId: () => string
   readonly answer: AnswerProblem
-  /** Counts requests that reach no route; their path may be one of API v1 (RATE-2). */
+  /** Counts requests that reach no route; their path may be one of API v1. */
   readonly addresses: AddressLimit
   readonly pace: Pace & ReaderPace
 }

@@ -245,7 +245,7 @@ function best<T>(candidates: readonly T[], scoreOf: (candidate: T) => number): T
 
 const PAGE_TWICE = CODE_PAGES.map((page) => `${page} twice` as const)
 
-/** Encoding by the score of a sample in each candidate (PANEL-354). `isMixed`: some of the file is UTF-8, some is not. */
+/** Encoding by the score of a sample in each candidate. `isMixed`: some of the file is UTF-8, some is not. */
 async function detect(
   bytes: Buffer,
   pause: Pause,

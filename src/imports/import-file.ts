@@ -90,8 +90,7 @@ async function withSource(file: ReadFile, source: Buffer, pause: Pause): Promise
 }
 
 /**
- * Stores a parsed file until its import, at most for an hour; another upload of the same person replaces it
- * (PANEL-183).
+ * Stores a parsed file until its import, at most for an hour; another upload of the same person replaces it.
  */
 export async function storeFile(
   { pool, vault, pause }: Keeping,

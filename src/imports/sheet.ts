@@ -137,7 +137,7 @@ export const MAX_FILE_BYTES = 2_000_000
 export const MAX_LINES = 5_000
 /** Programs export descriptions of a page, in columns that are not imported. */
 const LIMITS: CsvLimits = { columns: 200, cellLength: 131_072, rowLength: 262_144 }
-/** No field of a record is longer; longer cells are cut behind it, and not read (VAL-741). */
+/** No field of a record is longer; longer cells are cut behind it, and not read. */
 export const MAX_CELL_LENGTH = 2_000
 /** Longer column titles are truncated. */
 const MAX_HEAD_LENGTH = 200
@@ -334,7 +334,7 @@ export interface Reading {
 
 /**
  * Reads a table in slices, up to its limits; empty lines are skipped. Refuses a file that is no table or exceeds a
- * limit (PANEL-321).
+ * limit.
  */
 export async function readSheet(bytes: Buffer, pause: Pause, reading: Reading = {}): Promise<Sheet | Refusal> {
   const { isHead = () => false, encoding } = reading

@@ -33,7 +33,7 @@ const DETAIL_CHARS = 500
 
 /**
  * Requests missing tokens from each attestor independently: for the newest checkpoint, or for each in turn. A lease
- * allows one process per attestor, and failures back off exponentially (PROOF-67). Sales and checkpoints never wait for
+ * allows one process per attestor, and failures back off exponentially. Sales and checkpoints never wait for
  * it.
  */
 export function requestAttestations(

@@ -30,7 +30,7 @@ const tokens = () => import('./time-stamp-token.ts')
 
 /**
  * Time-stamp authority (RFC 3161). It states that a checkpoint, and therefore everything it covers, existed at a time.
- * The stamp is of the checkpoint's text; `openssl ts -verify` reads its DER (PROOF-63).
+ * The stamp is of the checkpoint's text; `openssl ts -verify` reads its DER.
  */
 export function createTimeStampAuthority({ url, trusted, newNonce, timeout_ms }: AuthorityOptions): Attestor {
   return {

@@ -171,7 +171,7 @@ const MAX_PROOF = 63
 
 /**
  * C2SP witness (tlog-witness.md): it cosigns a checkpoint only if that extends the last one it has seen of this log. It
- * reports the size that it has seen (409), so either side can recover from lost state (PROOF-60).
+ * reports the size that it has seen (409), so either side can recover from lost state.
  */
 export function createWitness({ url, key, consistencyProof, timeout_ms }: WitnessOptions): Attestor {
   async function submit(
@@ -232,7 +232,7 @@ const HASH_DIGITS = 16
 
 /**
  * Name of a checkpoint's copy: its log, its size (sortable) and the beginning of the SHA-256 of its text. Two different
- * checkpoints of one size get two names, so neither hides the other (PROOF-65).
+ * checkpoints of one size get two names, so neither hides the other.
  */
 export function nameOfCopy(checkpoint: Checkpoint): string {
   const { origin, size } = checkpoint

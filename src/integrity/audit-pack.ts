@@ -191,7 +191,7 @@ async function* openedLines(reading: EventReader, { companyId, head }: PackWante
 
 /**
  * Streams a ZIP with everything an auditor needs to verify a ledger without this service: the export, its proofs, the
- * verifier, and an index for people (AUDIT-20). Memory does not grow with the ledger; `signal` aborts the stream.
+ * verifier, and an index for people. Memory does not grow with the ledger; `signal` aborts the stream.
  * `tell` receives the number of lines written and their total.
  */
 export function auditPack(

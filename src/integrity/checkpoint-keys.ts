@@ -121,7 +121,7 @@ export interface KnownKey {
 
 /** The signing key and all former ones, which still verify their own signatures. */
 export interface SealKeyRing {
-  /** Names the ring and the logs of companies: of several cells, the first installation (CELL-8). */
+  /** Names the ring and the logs of companies: of several cells, the first installation. */
   readonly installationId: string
   /** Number of this cell; 0 of the first one. */
   readonly cell: number
@@ -143,7 +143,7 @@ export interface RingPlace {
   readonly now: () => string
 }
 
-/** No usable signing key that verifiers could know. Signing stops until an operator repairs the ring (PROOF-22). */
+/** No usable signing key that verifiers could know. Signing stops until an operator repairs the ring. */
 export class WrongSealKey extends Error {
   override readonly name = 'WrongSealKey'
 }
@@ -314,7 +314,7 @@ function notOurs({ keyFile }: RingPlace, { entries, key }: ObservedRing): WrongS
 }
 
 /**
- * Creates a new key, signs it with the current one, and makes it current (PROOF-21). A crash leaves the ring either
+ * Creates a new key, signs it with the current one, and makes it current. A crash leaves the ring either
  * unchanged or complete; another run continues with the key that was created. @throws WrongSealKey
  */
 export async function rotateKey(place: RingPlace): Promise<RingEntry> {
@@ -344,7 +344,7 @@ export async function rotateKey(place: RingPlace): Promise<RingEntry> {
 
 /**
  * Makes the key in the file, or a new one if there is none, the current key without the former key's signature. The
- * entry tells verifiers so, with the reason (PROOF-23). @throws WrongSealKey if there is nothing to adopt.
+ * entry tells verifiers so, with the reason. @throws WrongSealKey if there is nothing to adopt.
  */
 export async function adoptKey(place: RingPlace, reason: string): Promise<RingEntry> {
   return withRingLocked(place, async (client) => {

@@ -24,7 +24,7 @@ const companiesOf = (table: string): string => `
 
 /**
  * Companies known to the read model, the store, the checkpoint folder or the installation log. A ledger missing from
- * some of them is still found (PROOF-25).
+ * some of them is still found.
  */
 export async function knownCompanies({ pool, store }: LedgerStores, directory: string | null): Promise<number[]> {
   const { rows } = await pool.query<{ company_id: number }>(
@@ -56,7 +56,7 @@ const INSTALLATION = 0
 
 /**
  * Makes a checkpoint of every ledger that has grown, adds these to the installation log, and makes a checkpoint of that
- * log (PROOF-29). A fault in one ledger does not stop the others; it stays recorded until that ledger has a new
+ * log. A fault in one ledger does not stop the others; it stays recorded until that ledger has a new
  * checkpoint. An interrupted round is completed by the next one. Returns the installation's checkpoint; null while
  * another process runs a round.
  */

@@ -95,14 +95,13 @@ const CHECKPOINT_FILE = /^company-([1-9]\d*)\.checkpoints$/
 export const checkpointFileOf = (directory: string, companyId: number | null): string =>
   join(directory, `${companyId === null ? 'installation' : `company-${companyId}`}.checkpoints`)
 
-/** The last checkpoint is missing, or no known key has signed it. Nothing is built upon it (PROOF-24). */
+/** The last checkpoint is missing, or no known key has signed it. Nothing is built upon it. */
 export class CheckpointAltered extends Error {
   override readonly name = 'SealAltered'
 }
 
 /**
- * A checkpoint cannot be stored because its folder is full, read-only or missing. Signing stops until it can
- * (PROOF-91).
+ * A checkpoint cannot be stored because its folder is full, read-only or missing. Signing stops until it can.
  */
 export class SealsUnwritable extends Unavailable {}
 

@@ -25,7 +25,7 @@ export interface Download {
 type DownloadRequest = Pick<Download, 'user_id' | 'kind' | 'subject'> & { readonly companyId: number }
 
 /**
- * Records a download before its first byte is sent, so that none goes unrecorded, and records the outcome (AUDIT-26).
+ * Records a download before its first byte is sent, so that none goes unrecorded, and records the outcome.
  * `work` reports progress, which is stored once a second, and returns whether the download was complete.
  */
 export async function recordDownload(

@@ -51,7 +51,7 @@ export interface InstallationView {
   } | null
 }
 
-/** Reason for the write block; it also stops deliveries, provider polling and checkpoints (OPS-80). */
+/** Reason for the write block; it also stops deliveries, provider polling and checkpoints. */
 export type Inconsistency =
   | 'event_store_forgotten'
   | 'event_store_empty'
@@ -94,7 +94,7 @@ export function inconsistencyOf({
 }
 
 /**
- * Whether DATA_DIR belongs to another installation. A database without events starts a new installation in it (OPS-81).
+ * Whether DATA_DIR belongs to another installation. A database without events starts a new installation in it.
  */
 const isOfAnother = ({
   database,
@@ -381,7 +381,7 @@ export function createInstallationCheck(place: InstallationFile | null): Install
   }
 }
 
-/** Writes are blocked because database, DATA_DIR and event store do not match, or one of them is behind (OPS-80). */
+/** Writes are blocked because database, DATA_DIR and event store do not match, or one of them is behind. */
 export class WritesBlocked extends Unavailable {
   constructor(readonly inconsistency: Inconsistency) {
     super(inconsistencyMessage(inconsistency))

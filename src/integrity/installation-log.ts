@@ -39,7 +39,7 @@ const BATCH = 1_000
 
 const entryFileOf = (directory: string): string => join(directory, 'installation.entries')
 
-/** Installation log: its leaves are the texts of checkpoints, in the order in which rounds added them (PROOF-28). */
+/** Installation log: its leaves are the texts of checkpoints, in the order in which rounds added them. */
 export const installationLog = (pool: Client): TreeLog => ({
   id: INSTALLATION,
   async *leaves(from) {

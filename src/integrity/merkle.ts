@@ -194,7 +194,7 @@ function rootsOfSubproof(
   return roots && { from: nodeHash(last, roots.from), to: nodeHash(last, roots.to) }
 }
 
-/** Checks a ledger, walked from its first event, against tree heads: same roots, and at least as long (PROOF-6). */
+/** Checks a ledger, walked from its first event, against tree heads: same roots, and at least as long. */
 export function checkRoots(heads: readonly TreeHead[]): SealedWatch {
   const appender = appenderFrom()
   const bySize = groupBy(heads, ({ size }) => size)

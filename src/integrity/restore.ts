@@ -46,7 +46,7 @@ interface Restored extends Pick<RestoredStatement, 'restored_at' | 'lost_after' 
 }
 
 /**
- * Signs a statement of what a restore did to a sealed ledger and where sealing continues (OPS-85). Returns whether the
+ * Signs a statement of what a restore did to a sealed ledger and where sealing continues. Returns whether the
  * ledger continues as another log because it lost sealed events. Repeatable. @throws CheckpointAltered, WrongSealKey
  */
 async function recordRestoredLedger(
@@ -118,7 +118,7 @@ const MOST = 1_000_000_000_000
 
 /**
  * Ids up to this floor must not be assigned again. Each assigned id has an event, so at most as many ids were lost as
- * events. Their number is estimated from the ledger's pace with a large margin (OPS-84).
+ * events. Their number is estimated from the ledger's pace with a large margin.
  */
 export function idFloor(kinds: readonly string[], ids: Counters, lost: Lost): Counters {
   const margin = marginOf(lost)
@@ -180,7 +180,7 @@ const RESTORE_LOCK = 'tillbook restore'
 
 /**
  * Records the restore in each ledger, raises the id floor above ids that may have been assigned, continues sealing from
- * signed statements, and lifts the write block (OPS-84). An interrupted run is continued by the next one with the
+ * signed statements, and lifts the write block. An interrupted run is continued by the next one with the
  * declaration of the first. @throws CannotRestore, Refused by the first command
  */
 export async function restore(given: Restore, said: RestoreDeclaration): Promise<RestoreReport | Refusal> {

@@ -81,7 +81,7 @@ export interface Receipt extends ProvedEvent {
 const MOST_DEFLATED_BYTES = 3_000
 
 /**
- * Encodes a receipt in decimal digits: deflated JSON behind a first hex digit that preserves zeros (PROOF-46). A QR
+ * Encodes a receipt in decimal digits: deflated JSON behind a first hex digit that preserves zeros. A QR
  * code stores three digits in ten bits, and URLs accept digits. Null if it does not fit in a QR code.
  */
 export function digitsOf(receipt: Receipt): string | null {
@@ -112,8 +112,7 @@ export interface MadeReceipt {
 const LONGEST_WAIT_MS = 5_000
 
 /**
- * Receipt of a sale, verified before it is returned. It uses the newest checkpoint that covers the sale, or a new one
- * (PROOF-40, PROOF-41). Null if the company has no such sale. @throws Unavailable if a checkpoint takes too long or the
+ * Receipt of a sale, verified before it is returned. It uses the newest checkpoint that covers the sale, or a new one. Null if the company has no such sale. @throws Unavailable if a checkpoint takes too long or the
  * queue is full; LedgerNotIntact, CheckpointAltered, WrongSealKey, TreeDiffers if there is nothing to prove
  */
 export async function receiptOf(making: Making, saleId: number): Promise<MadeReceipt | null> {

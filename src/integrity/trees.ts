@@ -69,7 +69,7 @@ export async function headOfTree(pool: Database, log: number): Promise<TreeHead>
 /**
  * Grows a tree to the end of its log, or until `isEnough`, and returns its head. Concurrent growth is safe: a statement
  * appends leaves only to the tree that they follow. Memory is constant. A tree that does not match its log or root is
- * rebuilt (PROOF-5). The caller must not hold the tree's row in a transaction.
+ * rebuilt. The caller must not hold the tree's row in a transaction.
  */
 export async function growTree(pool: Database, log: TreeLog, isEnough: () => boolean = () => false): Promise<TreeHead> {
   for (;;) {

@@ -10,7 +10,7 @@ import type { Rows } from './working-set.ts'
 /** Outcome for the subject, independent of the protocol; the edge maps it to a status. */
 export type OutcomeKind = 'created' | 'updated' | 'deleted' | 'unchanged' | 'queued'
 
-/** Retention of stored answers: a retry with the same Idempotency-Key gets the same answer for this long (IDEM-4). */
+/** Retention of stored answers: a retry with the same Idempotency-Key gets the same answer for this long. */
 export const ANSWER_RETENTION_MS = 24 * 3600 * 1000
 
 /**
@@ -60,8 +60,7 @@ export const grantAll: Permit = () => ({})
 export interface DecisionContext {
   readonly companyId: number
   /**
-   * The company's time: UTC, milliseconds, `Z`. Ahead of real time if the clock of a test company was advanced
-   * (KIT-34).
+   * The company's time: UTC, milliseconds, `Z`. Ahead of real time if the clock of a test company was advanced.
    */
   readonly now: string
   /** Revision that the first of the new events gets. */
@@ -69,7 +68,7 @@ export interface DecisionContext {
   /** recorded_at of the new events. Access (keys, users, invitations, secrets) is decided by this time. */
   readonly recordedAt: string
   /**
-   * Time of the ledger's last event if that is ahead of the clock; `now` then equals it. Null otherwise (LEDGER-20).
+   * Time of the ledger's last event if that is ahead of the clock; `now` then equals it. Null otherwise.
    */
   readonly aheadUntil: string | null
   /** The command's channel; some refusals apply to the channel `api` only. */
@@ -155,7 +154,7 @@ const canonicalize = canonicalizeModule as unknown as (value: unknown) => string
  */
 export type Origin = 'api' | 'pdv' | 'panel' | 'system'
 
-/** Origin as records and webhook messages name it: till and panel share one channel (PANEL-110). */
+/** Origin as records and webhook messages name it: till and panel share one channel. */
 export type Channel = Exclude<Origin, 'panel'>
 
 export const channelOf = (origin: Origin): Channel => (origin === 'panel' ? 'pdv' : origin)
@@ -176,7 +175,7 @@ export interface IdempotencyRecord {
   readonly status: number
 }
 
-/** An event as it is stored, hashed and shown: every member is present, null if empty (LEDGER-2). */
+/** An event as it is stored, hashed and shown: every member is present, null if empty. */
 export interface Envelope {
   readonly id: string
   readonly type: string

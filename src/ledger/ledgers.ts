@@ -48,7 +48,7 @@ export interface OpenLedger {
   readonly finishing: ((tx: Transaction) => Promise<unknown>)[]
 }
 
-/** The last event is ahead of the clock: the ledger is read-only until an operator corrects it (LEDGER-20). */
+/** The last event is ahead of the clock: the ledger is read-only until an operator corrects it. */
 export class LedgerAhead extends Unavailable {
   constructor(companyId: number, until: string) {
     super(`the ledger of company ${companyId} is ahead of the clock, until ${until}`)
@@ -139,8 +139,7 @@ export function openLedger(row: LedgerRow, now: string): OpenLedger {
 const SUBJECT = /^([a-z_]+)\/([1-9]\d*)$/
 
 /**
- * After this event ids continue from those in its data: a restore may have lost events that assigned higher ones
- * (OPS-84).
+ * After this event ids continue from those in its data: a restore may have lost events that assigned higher ones.
  */
 const RESTORED = 'InstallationRestored'
 
@@ -218,7 +217,7 @@ export const IDS_OF_A_CELL = 1_000_000_000
 
 /**
  * Assigns no company id again that has a ledger, and `room` more: a Postgres may be older than its event store, or than a folder
- * with checkpoints. Ids of other cells do not count (CELL-8).
+ * with checkpoints. Ids of other cells do not count.
  */
 export const raiseCompanyIds = (pool: Queryable, seen: readonly number[], room = 0) =>
   pool.query(

@@ -165,8 +165,7 @@ export async function render(
 
 /**
  * Creates the consequences of an event outside the read model: rows of `ops` such as webhook deliveries. They are
- * created once, in the transaction that applies the event, by a writer or by catch-up; a rebuild creates none
- * (HOOK-11).
+ * created once, in the transaction that applies the event, by a writer or by catch-up; a rebuild creates none.
  */
 export interface Reactor {
   /**
@@ -194,7 +193,7 @@ export interface Reaction {
   readonly newId: () => string
   /** W3C trace context of the request that caused the event; absent if it had none, and in catch-up. */
   readonly traceparent?: string | undefined
-  /** Postgres's clock. Due times follow it, independent of the event's recorded time (LEDGER-22). */
+  /** Postgres's clock. Due times follow it, independent of the event's recorded time. */
   readonly now: string
 }
 

@@ -64,7 +64,7 @@ export async function searchNewest(
 
 /**
  * Searches events as stored and adds the member `opened`: the data with personal fields in clear, or null for fields
- * that were erased or that `mayRead` refuses (LEDGER-43). @throws CannotOpen
+ * that were erased or that `mayRead` refuses. @throws CannotOpen
  */
 export async function searchOpened(
   reading: EventReader,

@@ -250,7 +250,7 @@ export function ownersOf(
   return [...owners.values()]
 }
 
-/** Data in sealed and in clear form, both without fields of parts with a destroyed key (LEDGER-41). */
+/** Data in sealed and in clear form, both without fields of parts with a destroyed key. */
 export function sealData(
   event: NewEvent,
   eventId: string,
@@ -362,7 +362,7 @@ export function openData(
  */
 export type MissingKeys = 'pending' | 'blank'
 
-/** The company is read-only until its person keys are restored or declared lost (LEDGER-51). */
+/** The company is read-only until its person keys are restored or declared lost. */
 export class KeysMissing extends Unavailable {
   constructor(companyId: number) {
     super(`company ${companyId} is read-only: fields of its ledger cannot be opened with the keys in ops.person_keys`)

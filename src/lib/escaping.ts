@@ -11,7 +11,7 @@ export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => ESCAPES[character] as string)
 
 /**
- * Texts in spreadsheet files (PANEL-144). A spreadsheet evaluates a cell that begins like a formula. If it splits by
+ * Texts in spreadsheet files. A spreadsheet evaluates a cell that begins like a formula. If it splits by
  * another delimiter than the file's, a cell may begin after any comma, semicolon, tab or line end of a text, even
  * within quotes. Apostrophes that are there already get one more, so that the text can be restored.
  */

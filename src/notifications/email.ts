@@ -221,7 +221,7 @@ const REASONS = {
   gone: 'o endereço respondeu que não existe mais (HTTP 410)',
 }
 
-/** In Brazilian Portuguese and the company's time, with a link to the endpoint in the panel (HOOK-20, HOOK-74). */
+/** In Brazilian Portuguese and the company's time, with a link to the endpoint in the panel. */
 export function endpointEmail(notice: EndpointNotification, publicUrl: string): EmailMessage {
   const { webhook_id, url } = notice.data
   const page = `${publicUrl}/painel/integracoes/webhooks/${webhook_id}`

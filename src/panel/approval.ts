@@ -7,7 +7,7 @@ import type { FormSubmission, PageContext } from './panel-route.ts'
 
 const [EMAIL, SECRET] = ['approver_email', 'approver_secret']
 
-/** Part of a form whose operation another user may approve on the spot (ROLE-120). */
+/** Part of a form whose operation another user may approve on the spot. */
 export const APPROVAL_FIELDS: Fields = {
   [EMAIL]: {
     label: 'E-mail de quem autoriza',

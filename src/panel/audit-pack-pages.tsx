@@ -41,7 +41,7 @@ interface PackRequest {
   readonly now: string
 }
 
-/** Starts an audit pack up to the company's last event, with a checkpoint of it if one can be made (AUDIT-22). */
+/** Starts an audit pack up to the company's last event, with a checkpoint of it if one can be made. */
 export async function beginPack(
   { pool, proof }: PackSource,
   companyId: number,
@@ -71,7 +71,7 @@ const LONGEST_SENDING_MS = 2 * 3_600_000
 /** Wait budget for a replica to reach the revision of the pack. */
 const PATIENCE_MS = 1_000
 
-/** Whether the role may download a pack: what it does not see cannot be masked in a chain of hashes (AUDIT-20). */
+/** Whether the role may download a pack: what it does not see cannot be masked in a chain of hashes. */
 const mayTakePack = (permissions: RolePermissions): boolean => may(permissions, 'see_audit') && mayUnmasked(permissions)
 
 /** Whether the session may download personal data in clear. */
@@ -81,7 +81,7 @@ const mayOpenPack = ({
 }: Pick<PanelSession, 'permissions' | 'seesPersonalData'>): boolean =>
   mayTakePack(permissions) && may(permissions, 'see_company') && seesPersonalData
 
-/** Sends the audit pack to users who may check the books (AUDIT-20), and records the download (AUDIT-26). */
+/** Sends the audit pack to users who may check the books, and records the download. */
 export function packDownload(context: PanelServices): RequestHandler {
   const semaphore = createKeyedSemaphore(TURNS)
   return async (request, response) => {

@@ -40,7 +40,7 @@ interface ListFile<R> {
 /** Records per query. */
 const OF_A_PAGE = 500
 
-/** File of a list: all records that match the filters, in the list's order, also for a past moment (PANEL-143). */
+/** File of a list: all records that match the filters, in the list's order, also for a past moment. */
 export const listFile = <R>(list: ListFile<R>): TableRoute => ({
   section: list.section,
   path: `${list.path}.csv`,

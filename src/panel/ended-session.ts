@@ -9,7 +9,7 @@ import { encodePreservedInput } from './preserved-input.ts'
 
 /**
  * Redirects to the login, and back to the page afterwards. The login page carries the submitted form; the server stores
- * nothing of it (PANEL-105). `read` limits the form to the size that unauthenticated clients may send.
+ * nothing of it. `read` limits the form to the size that unauthenticated clients may send.
  */
 export function createLoginRedirect(
   routes: readonly PanelRoute[],

@@ -45,7 +45,7 @@ const CLOCK_TOLERANCE_MS = 60_000
 
 /**
  * The page for a moment in `?em=` of which there is nothing to show: after now, or before the first event. Null for any
- * other moment (PANEL-503).
+ * other moment.
  */
 export async function unreachableMoment(visit: PageContext): Promise<PanelPage | null> {
   const { context, session, query, path, readModel } = visit

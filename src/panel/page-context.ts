@@ -56,7 +56,7 @@ export const maySee = (role: RolePermissions, access: PageAccess): boolean =>
 
 /**
  * Whether a role may open a page or submit a form: it needs the permissions of the route, and read-only roles change
- * nothing (PANEL-81, ROLE-101).
+ * nothing.
  */
 export const mayOpen = (role: RolePermissions, route: PanelRoute): boolean =>
   maySee(role, permissionsFor(route)) && !(ROLE_TRAITS[role.role].readsOnly && changesRecords(route))
@@ -87,7 +87,7 @@ const NAME = 110
 
 /**
  * Creates the test twin of the owner's company, or continues an interrupted creation, and adds the user to it as an
- * owner (KIT-32). Each part is created only if it is missing.
+ * owner. Each part is created only if it is missing.
  */
 export async function createTwin(submission: FormSubmission): Promise<Refusal | null> {
   const { context, session, primary } = submission
@@ -174,8 +174,7 @@ const sightOf = (session: PanelSession): Sight => ({
 })
 
 /**
- * Context that may read from a replica. Pages show everything committed before the request, wherever they are read
- * (READ-923).
+ * Context that may read from a replica. Pages show everything committed before the request, wherever they are read.
  */
 export function withReplicaReads(visit: PageContext): PageContext {
   const { context, readModel, primary } = visit

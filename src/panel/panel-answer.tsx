@@ -73,7 +73,7 @@ export const isCrossSite = (request: Request): boolean => request.get('sec-fetch
 
 /**
  * Whether a link on another site may open a page directly: only the present state of one record. Lists, totals, files,
- * the past and the audit cost more, and another site could request them without limit (PANEL-305).
+ * the past and the audit cost more, and another site could request them without limit.
  */
 export const isOpenToLinks = (route: PanelRoute, { query }: ResponseTarget['visit']): boolean =>
   'show' in route &&

@@ -29,8 +29,7 @@ export function noteDone(response: Response, done: FlashCode): void {
 }
 
 /**
- * The flash code of the address, if its action has just been done: a saved or shared address shows no message
- * (PANEL-107).
+ * The flash code of the address, if its action has just been done: a saved or shared address shows no message.
  */
 export function doneBefore(request: Request, cookie: unknown): FlashCode | null {
   const flash = flashOf(String(cookie ?? ''))

@@ -51,7 +51,7 @@ export function readConnectionState(secret: string, given: string, now: number):
   return { storeId: Number(storeId), verifier: verifierOf(secret, text) }
 }
 
-/** Time between checks: what is under way ends within 1.5 s of the right to it (ROLE-725). */
+/** Time between checks: what is under way ends within 1.5 s of the right to it. */
 const RIGHTS_CHECK_MS = 1_000
 
 const rightsOf = ({ permissions, seesPersonalData }: PanelSession): string =>
@@ -103,7 +103,7 @@ export async function ifStillAllowed(
   else answer()
 }
 
-/** Time between checks of the session of an open page: it ends within 5 s of it (ROLE-725). */
+/** Time between checks of the session of an open page: it ends within 5 s of it. */
 const CHECK_MS = 4_000
 
 /** Open pages of this process, and of a company. */

@@ -173,7 +173,7 @@ export interface FormRoute extends Common {
   /** Whether the form accepts a file. */
   readonly takesFile?: true
   submit(submission: FormSubmission): Promise<PanelPage | Redirect | null>
-  /** Shows a submitted form without executing it, after the user had to log in again (PANEL-105). */
+  /** Shows a submitted form without executing it, after the user had to log in again. */
   refill?(submission: FormSubmission): Promise<PanelPage | null>
 }
 

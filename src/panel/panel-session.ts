@@ -29,7 +29,7 @@ export function setSessionCookie(request: Request, response: Response, token: st
   response.cookie(nameFor(request), token, { ...attributesFor(request), expires: new Date(expiresAt) })
 }
 
-/** Survives a logout: the cookie grants no access, but marks a known device at the next login (TOKEN-10). */
+/** Survives a logout: the cookie grants no access, but marks a known device at the next login. */
 export function setDeviceCookie(request: Request, response: Response, device: string | null): void {
   if (device === null) return
   response.cookie(deviceNameFor(request), device, { ...attributesFor(request), maxAge: DEVICE_DAYS * 86_400_000 })
@@ -82,7 +82,7 @@ async function admittedOf(
   return { session, retryAfter: counted.limited ? counted.retryAfter : null }
 }
 
-/** Checks the session again after the form was read: it may have ended meanwhile (KEY-21). */
+/** Checks the session again after the form was read: it may have ended meanwhile. */
 export function requireSessionStill({ access, reads }: PanelServices, toLogin: RequestHandler): RequestHandler {
   return async (request, response, next) => {
     if (request.method !== 'POST') return next()

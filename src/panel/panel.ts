@@ -180,7 +180,7 @@ const CROSS_SITE_PER_MINUTE = 30
 
 /**
  * Separate limits for event streams, which stay open for hours, and for requests from other sites, which must not use
- * up the session's limit (PANEL-303, PANEL-305). Per process.
+ * up the session's limit. Per process.
  */
 function createSeparateLimits({ limits }: PanelServices): (request: Request) => MinuteLimit | null {
   const streams = createMinuteLimit({ perMinute: limits.panel.ofSession })

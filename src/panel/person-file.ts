@@ -56,7 +56,7 @@ export type ExportWriter = (piece: ExportPart) => string
 
 /**
  * One JSON document: `{subject, company, exported_at, record, events, sales?, receivables?, payables?, orders?,
- * store_credit?, webhooks, access}`; list entries are `{record, events}` (PRIV-50).
+ * store_credit?, webhooks, access}`; list entries are `{record, events}`.
  */
 export function jsonWriter(): ExportWriter {
   let list: ListName | null = null
@@ -210,7 +210,7 @@ const canExportPerson = ({
 }: Pick<PanelSession, 'permissions' | 'seesPersonalData'>): boolean =>
   may(permissions, 'see_company') && mayUnmasked(permissions) && seesPersonalData
 
-/** Sends the data export of a person as a file to permitted users (PRIV-51), and records the download (AUDIT-26). */
+/** Sends the data export of a person as a file to permitted users, and records the download. */
 export function dataExportDownload(context: PanelServices): RequestHandler {
   const semaphore = createKeyedSemaphore(TURNS)
   return async (request, response) => {

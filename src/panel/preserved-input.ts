@@ -10,7 +10,7 @@ export const AGAIN = '_de_novo'
 /** Limit of preserved input, so that the login form stays within its own limit. */
 const MOST_BYTES = 8_000
 
-/** A form that was submitted after the session had ended; the login page carries it (PANEL-105). */
+/** A form that was submitted after the session had ended; the login page carries it. */
 export interface PreservedInput {
   /** Below the panel. */
   readonly path: string

@@ -58,7 +58,7 @@ interface NotificationSender {
   readonly store: StoreAccess | null
   /** Signed with the store's notification secret. */
   readonly isSigned: boolean
-  /** Key under which a signed notification is taken once (RCV-41); null of others. */
+  /** Key under which a signed notification is taken once; null of others. */
   readonly key: string | null
 }
 
@@ -103,7 +103,7 @@ interface Processed {
 }
 
 /**
- * Processes a notification (RCV-4). It is only a hint: the payment is fetched from the provider, and nothing else is
+ * Processes a notification. It is only a hint: the payment is fetched from the provider, and nothing else is
  * trusted. No database connection is held during the fetch.
  * @throws Problem for responses other than 200; errors of the provider; Unavailable
  */
@@ -154,7 +154,7 @@ async function fetchPayment(
   return payment
 }
 
-/** Says nothing about the order: it is not looked up, because the notification is unsigned (RCV-42). */
+/** Says nothing about the order: it is not looked up, because the notification is unsigned. */
 function ipnIgnored(orderId: number | null): Processed {
   if (orderId === null) throw new Problem('not_found')
   return ignored({ id: orderId, status: 'ignored' }, MESSAGES.ipn)
@@ -288,7 +288,7 @@ function isDeeper(value: unknown, depth: number): boolean {
   return depth === 0 || Object.values(value).some((member) => isDeeper(member, depth - 1))
 }
 
-/** Limit per IP address of unsigned notifications, and per store and IP address of signed ones (RCV-10, RCV-21). */
+/** Limit per IP address of unsigned notifications, and per store and IP address of signed ones. */
 export const NOTIFICATIONS_PER_MINUTE = 60
 
 /** Below /webhook. */
@@ -363,7 +363,7 @@ async function countSigned(
 
 /**
  * Counts, stores, processes, responds, and stores the response. The provider uses few IP addresses for many shops, so
- * signed notifications count for their store only: strangers take nothing from them (RCV-21). What is refused is stored,
+ * signed notifications count for their store only: strangers take nothing from them. What is refused is stored,
  * and the sweep polls the payment.
  */
 async function receive(services: ReceiverServices, request: Request, response: Response): Promise<void> {

@@ -97,7 +97,7 @@ export const OTHER_MODE = 'a credencial da loja é de outro ambiente (teste ou p
 
 /**
  * Ends a payment of the other mode at the provider: a pending one is cancelled, a paid one is given back. It must not
- * stay payable, since it would never be recorded (PAY-52). A second call changes nothing.
+ * stay payable, since it would never be recorded. A second call changes nothing.
  * @throws ProviderUnavailable, ProviderMisconfigured: it may still be payable
  */
 export async function endOtherMode(

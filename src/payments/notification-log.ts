@@ -37,13 +37,13 @@ const MAX_PATH_LENGTH = 200
 
 /**
  * Bytes stored per store and hour, separately for signed and unsigned notifications, so that unauthenticated clients
- * cannot use up the provider's share. Beyond it notifications are only counted (RCV-31).
+ * cannot use up the provider's share. Beyond it notifications are only counted.
  */
 const KEPT_BYTES_PER_HOUR = 8 * 1_048_576
 /** Bytes of a row besides its payload, mainly the response. */
 const ROW_BYTES = 1_024
 
-/** Stored notifications about unknown orders: a ring of the newest ones, at most 1 KB each (RCV-30). */
+/** Stored notifications about unknown orders: a ring of the newest ones, at most 1 KB each. */
 const STRANGERS_KEPT = 50_000
 const STRANGERS_PAYLOAD_BYTES = 700
 const STRANGERS_PATH_LENGTH = 64
@@ -161,7 +161,7 @@ interface Origin {
 /**
  * Verifies the signature of a notification with the provider's own validator. It covers data.id, the request id and a
  * time; everything else is untrusted. No time tolerance: the provider repeats for days, and a repetition changes
- * nothing (RCV-6).
+ * nothing.
  */
 export function isSigned({ dataId, signature, requestId }: Origin, secret: string): boolean {
   const base = { xSignature: signature, xRequestId: requestId, secret }

@@ -81,7 +81,7 @@ function bounded(handler: Dispatcher.DispatchHandler, signal: AbortSignal): Disp
 
 const reasonOf = ({ reason }: AbortSignal): Error => (reason instanceof Error ? reason : new Error(String(reason)))
 
-/** From the call to the last byte of the response, including the wait for a slot (PAY-7). */
+/** From the call to the last byte of the response, including the wait for a slot. */
 const TIMEOUT_MS = 4_000
 /** One store gets at most half of the slots: the provider may be slow for it alone. */
 const LIMITS: SemaphoreLimits = { running: 32, runningOfKey: 16, waiting: 512 }

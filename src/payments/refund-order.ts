@@ -147,7 +147,7 @@ type Context = Pick<Refunding, 'writer' | 'provider'>
 /**
  * Requests a refund at the provider unless it is known there, and records the result. The payment's refunds are read
  * before the call, and again after any result but success: a refund in process may be answered like a refusal, and
- * would be made twice if it was requested again (PAY-27). Null if the provider has taken the refund, else the refusal.
+ * would be made twice if it was requested again. Null if the provider has taken the refund, else the refusal.
  * @throws ProviderUnavailable, ProviderMisconfigured: the refund stays pending, except as PAY-51 says
  */
 export async function refundAtProvider(

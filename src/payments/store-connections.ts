@@ -176,7 +176,7 @@ export interface RenewalOptions {
   readonly log: LogError
 }
 
-/** Renews access tokens of connected stores before they end (PAY-82). Any number of processes share the work. */
+/** Renews access tokens of connected stores before they end. Any number of processes share the work. */
 export const startRenewals = (options: RenewalOptions, every_ms = EVERY_MS): Repetition =>
   repeat(
     (stopping) => renewConnections(options, stopping),
@@ -233,7 +233,7 @@ export const accountAt = ({ accessToken, sandbox, isTest }: StoreAccess): Provid
   ...(isTest && { isTest }),
 })
 
-/** Routes accounts of test companies to the sandbox, and all others to the provider (KIT-40). */
+/** Routes accounts of test companies to the sandbox, and all others to the provider. */
 export function withTestsAt(sandbox: PaymentProvider, provider: PaymentProvider): PaymentProvider {
   const of = ({ isTest }: ProviderAccount) => (isTest ? sandbox : provider)
   return {

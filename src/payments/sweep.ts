@@ -347,7 +347,7 @@ async function applyChanges({ pool, vault, writer, provider }: SweepOptions, cla
   return applied
 }
 
-/** Ends a payment of an attempt that came out in the other mode, such as one with a lost answer (PAY-52). */
+/** Ends a payment of an attempt that came out in the other mode, such as one with a lost answer. */
 async function endIfOtherMode(
   { writer, provider }: Pick<SweepOptions, 'writer' | 'provider'>,
   { claim, account, expected }: { claim: SweepClaim; account: ProviderAccount; expected: ExpectedPayment },

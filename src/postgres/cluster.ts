@@ -41,7 +41,7 @@ const HOST = /^(?:\[([^\]]+)\]|((?:[\w.-]|%[0-9a-f]{2})+))(?::(\d{1,5}))?$/i
 const ATTRIBUTE = 'target_session_attrs'
 
 /**
- * Parses a Postgres URL with several hosts or a required kind of server (OPS-112). Null for any other URL, which the
+ * Parses a Postgres URL with several hosts or a required kind of server. Null for any other URL, which the
  * driver parses. @throws Error with the reason, without the URL.
  */
 export function parseHosts(url: string): Hosts | null {

@@ -29,7 +29,7 @@ const CONNECT_TIMEOUT_MS = 10_000
 const CHECK_MS = 30_000
 
 /**
- * Listens on a separate connection, and reconnects when it is lost or its server is no longer suitable (OPS-113).
+ * Listens on a separate connection, and reconnects when it is lost or its server is no longer suitable.
  * pg-listen reconnects to one server for a few seconds; after that, and if the first attempt fails, a new subscriber
  * replaces it.
  */

@@ -17,7 +17,7 @@ interface Options {
   readonly folder?: string
   /** False: only an empty database is set up. */
   readonly upgrades?: boolean
-  /** The service's role if it differs from the migrating role; it is granted the required privileges (OPS-101). */
+  /** The service's role if it differs from the migrating role; it is granted the required privileges. */
   readonly service?: string | null
   readonly log?: (line: string) => void
 }

@@ -1,6 +1,6 @@
 /**
  * Whether an error means that Postgres is unreachable, starting, stopping or no longer the primary, or that a lock or
- * statement time-out expired, or that the company is closed (CELL-3). The request itself is valid, and a retry may succeed.
+ * statement time-out expired, or that the company is closed. The request itself is valid, and a retry may succeed.
  */
 export function isOutage(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: string }

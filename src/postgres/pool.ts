@@ -46,7 +46,7 @@ const STOPPED_WAITING = 'SyncRepWaitForLSN'
 /**
  * Postgres reports success for a COMMIT whose wait for replicas was cancelled (by `pg_cancel_backend`), but its writes
  * are lost if this server is lost. The connection is closed before the answer counts, so the outcome is unknown, as it
- * should be (OPS-111).
+ * should be.
  */
 function distrustUnreplicated(client: pg.ClientBase): void {
   client.on('notice', ({ routine }) => {
@@ -61,7 +61,7 @@ function breakOff(client: pg.Client, why: Error): void {
   client.connection.stream.destroy()
 }
 
-/** Connects to the server of the URL that is currently suitable, and closes when it no longer is (OPS-112, OPS-113). */
+/** Connects to the server of the URL that is currently suitable, and closes when it no longer is. */
 function clientOf(servers: ServerSet): Connecting['Client'] {
   return class extends ByteClient {
     override connect(): Promise<pg.Client>
@@ -184,7 +184,7 @@ const KEY_LOOKUPS_ONLY = {
 }
 
 /**
- * Acknowledged writes are on disk, whatever the database's setting (OPS-33); a stricter setting such as remote_apply is
+ * Acknowledged writes are on disk, whatever the database's setting; a stricter setting such as remote_apply is
  * kept. The value is set even if it is unchanged, so that a later change of the server's configuration does not affect
  * this session.
  */

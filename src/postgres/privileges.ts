@@ -92,7 +92,7 @@ interface Foreign {
 }
 
 /**
- * Statements with which the owner grants the service's role missing privileges and revokes excessive ones (OPS-101);
+ * Statements with which the owner grants the service's role missing privileges and revokes excessive ones;
  * empty if nothing differs, as at almost every start.
  */
 export async function statementsFor(client: ClientBase, service: string): Promise<string[]> {
@@ -188,7 +188,7 @@ const EXCESS = `
   )
   select what from excess where what is not null order by place, what`
 
-/** Descriptions of excessive privileges (OPS-102); for a superuser, who has all of them, just that. */
+/** Descriptions of excessive privileges; for a superuser, who has all of them, just that. */
 async function excessOf(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ what: string }>(EXCESS, [MIGHTY, OWNERS_WORD])
   const { rows: unprotected } = await pool.query<{ name: string }>(UNPROTECTED)
@@ -215,7 +215,7 @@ interface Judging {
   readonly onExcess: ((privileges: readonly string[]) => void) | null
 }
 
-/** Checks the service's role at the start (OPS-102). @throws UnsupportedPostgres with each wrong privilege. */
+/** Checks the service's role at the start. @throws UnsupportedPostgres with each wrong privilege. */
 export async function assertLeast(pool: Pool, { onExcess }: Judging): Promise<void> {
   const { rows } = await pool.query<{ what: string }>(LACKING)
   if (rows.length > 0) {

@@ -61,8 +61,7 @@ interface Conditions {
 }
 
 /**
- * Tests all features that the service needs of Postgres, or of a pooler before it, on two alternating connections
- * (OPS-34, OPS-35). Leaves nothing behind. @throws UnsupportedPostgres with the missing features in one sentence.
+ * Tests all features that the service needs of Postgres, or of a pooler before it, on two alternating connections. Leaves nothing behind. @throws UnsupportedPostgres with the missing features in one sentence.
  */
 export async function assertSupported(url: string, { undurable, newId }: Conditions): Promise<void> {
   await onClient(url, async (client) => {

@@ -133,7 +133,7 @@ export function electServer(
   return (best.find(({ index }) => index === last) ?? best[0])?.index ?? null
 }
 
-/** The servers of one URL. They are probed periodically while connections use one of them (OPS-113). */
+/** The servers of one URL. They are probed periodically while connections use one of them. */
 export interface ServerSet {
   /** Whether the URL requires the server that accepts writes. */
   readonly takesWrites: boolean

@@ -209,7 +209,7 @@ async function acquire(client: ClientBase, key: string, wait_ms: number): Promis
 
 /**
  * Longest wait of one attempt for a lock. Later sessions queue behind the attempt, even readers: without this limit
- * they would wait as long as the slowest earlier reader (OPS-36).
+ * they would wait as long as the slowest earlier reader.
  */
 export const LOCK_TIMEOUT_MS = 50
 

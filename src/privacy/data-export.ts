@@ -120,7 +120,7 @@ function withoutOtherPersons(held: ExportedList, list: ListName, kind: PersonKin
 const PAGE = 200
 
 /**
- * Exports all data about a person of a company, also a deleted one; null if the company never had the person (PRIV-50).
+ * Exports all data about a person of a company, also a deleted one; null if the company never had the person.
  * Memory grows only with the ids of the person's records. Every statement uses an index, and events are read by the
  * revisions in the rows' history.
  */

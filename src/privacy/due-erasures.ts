@@ -21,7 +21,7 @@ import { emailsOf, erasePerson, idsOf } from './erase-person.ts'
 
 const dataOf = ({ data }: { readonly data: object }) => data as DataOf<'PersonForgotten'>
 
-/** Destroys the keys of erased persons in every transaction that applies the event (PRIV-2). */
+/** Destroys the keys of erased persons in every transaction that applies the event. */
 export const keyDestruction: Reactor = {
   refs(_rows, event) {
     if (event.type !== 'PersonForgotten') return null
@@ -46,7 +46,7 @@ export const LATE_WRITES_EVERY_MS = 600_000
 /** Persons per transaction. Each one scans all short-lived data of the company. */
 const SUBJECTS_AT_ONCE = 500
 
-/** Repeats recent erasures, for data that concurrent work wrote from memory meanwhile (PRIV-37). */
+/** Repeats recent erasures, for data that concurrent work wrote from memory meanwhile. */
 export async function eraseLateWrites(pool: Pool, options: InTurnOptions): Promise<void> {
   const { rows } = await pool.query<Lately>({ ...FIND_LATELY, values: [UNDER_WAY_MINUTES] })
   const waiting = new Map<number, Lately[]>()
@@ -166,7 +166,7 @@ export const scheduleDueErasures = (due: DueErasures): Repetition =>
 
 const forgottenBy = ({ data }: Envelope) => data as DataOf<'PersonForgotten'>
 
-/** Erases a person from `ops` in the transaction of the event (PRIV-30). `onForgotten` runs after the commit. */
+/** Erases a person from `ops` in the transaction of the event. `onForgotten` runs after the commit. */
 export function createErasureReactor(onForgotten: () => void = () => {}) {
   let hasErased = false
   const reactor: Reactor = {

@@ -44,7 +44,7 @@ const NAMES = [...PERSONAL_MEMBERS].flatMap(([kind, members]) => members.flatMap
 
 /**
  * Recognizes records by their members, as projections write them, and persons by id: `{id: 9, person_type, document,
- * …}` is a customer, with `trade_name` a supplier. It never compares values (PRIV-31).
+ * …}` is a customer, with `trade_name` a supplier. It never compares values.
  */
 export function textErasureOf({ subjects, parts }: ErasedPerson): TextErasure {
   const wanted = new Set(subjects)
@@ -101,7 +101,7 @@ export async function emailsOf(tx: Transaction, companyId: number, userIds: read
 
 /**
  * Ends all access of users of a company. Login, links and known networks of an address are deleted with the last user
- * who has it in any company (PRIV-36); until then links and origins stay. All rows are found by key.
+ * who has it in any company; until then links and origins stay. All rows are found by key.
  */
 async function eraseLogins(
   tx: Transaction,
@@ -175,7 +175,7 @@ const DELETE_FAILURES = {
 
 /**
  * Erases persons from a company's stored messages: pending and later deliveries send null. Recorded answers to such
- * messages are dropped whole, because a receiver's text may repeat anything (PRIV-33). Scans all messages of 30 days
+ * messages are dropped whole, because a receiver's text may repeat anything. Scans all messages of 30 days
  * except those about the catalog.
  */
 async function eraseMessages(tx: Transaction, companyId: number, redaction: TextErasure): Promise<void> {
@@ -215,7 +215,7 @@ const FORGET_RESPONSES = {
 const KEPT = ['id', 'type', 'action', 'api_version', 'date_created', 'live_mode', 'user_id']
 
 /**
- * Removes all other fields from the notifications of erased orders, because their content is not specified (PRIV-34).
+ * Removes all other fields from the notifications of erased orders, because their content is not specified.
  * Notifications are found by order.
  */
 async function eraseNotifications(tx: Transaction, companyId: number, orderIds: readonly number[]): Promise<void> {
@@ -256,7 +256,7 @@ const CARD = ['brand', 'nsu', 'authorization', 'installments', 'acquirer_cnpj', 
 
 /**
  * Erases customers from refused sales: a sale that names one keeps only the fields that the service reads, and loses
- * its note. Covers open sales and those resolved within 90 days (PRIV-35).
+ * its note. Covers open sales and those resolved within 90 days.
  */
 async function eraseRefusedSales(tx: Transaction, companyId: number, customerIds: readonly number[]): Promise<void> {
   if (customerIds.length === 0) return
@@ -322,8 +322,7 @@ const WRITE_REFUSED_SALES = {
 }
 
 /**
- * Erases persons from a company's rows of `ops`, in the transaction that applies the event and after its own writes
- * (PRIV-30). `emails` are the addresses of erased users; without them no login is searched. Repeatable.
+ * Erases persons from a company's rows of `ops`, in the transaction that applies the event and after its own writes. `emails` are the addresses of erased users; without them no login is searched. Repeatable.
  *
  * | Table | Personal data | Erasure |
  * |---|---|---|

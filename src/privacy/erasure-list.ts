@@ -27,7 +27,7 @@ export type ForgottenKey = z.infer<typeof ErasedKey>
 
 /**
  * List of erased persons outside Postgres: `forgotten.jsonl` beside the checkpoints, one line per destroyed key,
- * written soon after the commit. It contains no personal data and must not be restored from a backup (PRIV-40).
+ * written soon after the commit. It contains no personal data and must not be restored from a backup.
  */
 export interface ErasureList {
   read(): Promise<readonly ForgottenKey[]>
@@ -151,7 +151,7 @@ interface Forgetting {
 }
 
 /**
- * Repeats erasures that a restored backup has undone (PRIV-41): for persons on the list if their key is the destroyed one,
+ * Repeats erasures that a restored backup has undone: for persons on the list if their key is the destroyed one,
  * or if they existed before its destruction. Retries while writes are blocked; resolves when none is left.
  */
 export const eraseRestoredPersons = (forgetting: Forgetting, signal: AbortSignal): Promise<void> =>

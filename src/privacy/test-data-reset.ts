@@ -43,7 +43,7 @@ const END_KEYS = {
              and (subject like 'customer/%' or subject like 'supplier/%' or subject like 'order/%') limit ${SLICE_ROWS}))`,
 }
 
-/** Side effects of moving a test company's clock, and of emptying the company (KIT-36). */
+/** Side effects of moving a test company's clock, and of emptying the company. */
 export const testDataReset: Reactor = {
   refs: (_rows, { type }) => (type === 'TestClockMoved' || type === 'TestDataErased' ? [] : null),
   react() {},

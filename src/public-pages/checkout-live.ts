@@ -6,7 +6,7 @@ import { createFairShareLimiter } from '#lib/fair-sharing.ts'
 import { type BuyersOrder, revisionsOfOrders } from '#queries/order-queries.ts'
 import { fullReader } from '#queries/reader.ts'
 
-/** Open pages of one order, and of this process, shared fairly between companies (ORDER-36). */
+/** Open pages of one order, and of this process, shared fairly between companies. */
 const PAGES_OF_ORDER = 10
 const PAGES = 1_000
 

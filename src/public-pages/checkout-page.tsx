@@ -47,7 +47,7 @@ export function createTakesPix(now: () => number): TakesPix {
   }
 }
 
-/** Attempts on an order that its page may start; the rest of the 50 is reserved for the shop (PAY-42). */
+/** Attempts on an order that its page may start; the rest of the 50 is reserved for the shop. */
 export const ATTEMPTS_FOR_PAGES = 20
 
 interface PixRequest {
@@ -63,7 +63,7 @@ export type PayByPix = (request: PixRequest) => Promise<Refusal | null>
 
 /**
  * Returns null if an attempt was made or exists. The attempt's key derives from the number of finished attempts: while
- * one is pending, pressing again is the same request and never starts another (PAY-40). Within a process it waits for
+ * one is pending, pressing again is the same request and never starts another. Within a process it waits for
  * the answer under way.
  */
 export function createPayByPix(payments: Payments): PayByPix {

@@ -233,7 +233,7 @@ const limitAddresses =
     next(counted.limited ? limited(counted) : undefined)
   }
 
-/** The order of a request's path; error pages then name its shop. @throws Problem: the same 404 for everything that is wrong with it (ORDER-32) */
+/** The order of a request's path; error pages then name its shop. @throws Problem: the same 404 for everything that is wrong with it */
 async function orderOf(
   { reads: { pool, paymentLinks } }: CheckoutContext,
   { params }: Request,

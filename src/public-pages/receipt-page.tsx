@@ -49,10 +49,10 @@ const POLICY = [
   "form-action 'none'",
 ]
 
-/** Content-Security-Policy, also embedded in the page, so that it applies to a saved file (PROOF-48). */
+/** Content-Security-Policy, also embedded in the page, so that it applies to a saved file. */
 export const PAGE_POLICY = [...POLICY, "frame-ancestors 'none'"].join('; ')
 
-/** The page as one document that works from a file and makes no requests (PROOF-48). */
+/** The page as one document that works from a file and makes no requests. */
 export const documentOf = (trusted: TrustedKeys): string =>
   `<!doctype html>${renderToString(<ReceiptPage trusted={trusted} />)}`
 

@@ -79,8 +79,7 @@ interface RefusalRow {
 }
 
 /**
- * Stores refused sales, resolves those recorded since, and returns a person's resolution instead of a repeated refusal
- * (UP-17). Must end before the response: a till that receives an error relies on the sale being visible to people;
+ * Stores refused sales, resolves those recorded since, and returns a person's resolution instead of a repeated refusal. Must end before the response: a till that receives an error relies on the sale being visible to people;
  * without a response it sends everything again.
  */
 export async function noteRefusals(

@@ -177,7 +177,7 @@ const headersOf = (status: number): z.ZodObject =>
 const tillHeadersOf = (status: number): z.ZodObject =>
   status === 401 ? headersOf(status).extend({ 'WWW-Authenticate': challenge }) : headersOf(status)
 
-/** OpenAPI 3.1 document of the sync interface and of the receiver of payment notifications (SYNC-40). */
+/** OpenAPI 3.1 document of the sync interface and of the receiver of payment notifications. */
 export function tillContractOf(publicUrl = ''): oas31.OpenAPIObject {
   const operations: readonly SyncOperation[] = Object.values(SYNC_OPERATIONS)
   const root = publicUrl.replace(/\/+$/, '')

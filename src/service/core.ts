@@ -164,13 +164,13 @@ export interface Core extends LedgerReads, Proofs {
   follow(): CatchUpSubscription | null
   /** States of the dependencies; `down` explains why a request is refused. */
   health(): Promise<PartStates>
-  /** Number of ledgers that take no writes because their last event is ahead of Postgres's clock (LEDGER-20). */
+  /** Number of ledgers that take no writes because their last event is ahead of Postgres's clock. */
   ledgersAhead(): Promise<number>
-  /** Ids of companies that are read-only because keys of their persons are missing (LEDGER-51). */
+  /** Ids of companies that are read-only because keys of their persons are missing. */
   missingKeys(): Promise<readonly number[]>
   /** Ends that state if the company's ledger can be decrypted again. Returns whether the company takes writes now. */
   unblock(companyId: number): Promise<boolean>
-  /** Works on ledgers as the database owner, on a pool without statement timeout (OPS-104). */
+  /** Works on ledgers as the database owner, on a pool without statement timeout. */
   asOwner<T>(work: (pool: Pool) => Promise<T>): Promise<T>
   /** Answers accepted commands, then closes all connections. */
   close(): Promise<void>

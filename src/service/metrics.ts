@@ -32,7 +32,7 @@ export interface Metrics {
   onNotified(outcome: NotificationOutcome): void
   /** Bodies counted against a company's daily bytes, or refused. */
   onBytes(outcome: 'admitted' | 'refused', bytes: number): void
-  /** For gauges that share a reading: runs it at their first call in each scrape (OPS-19). */
+  /** For gauges that share a reading: runs it at their first call in each scrape. */
   oncePerScrape<T>(read: () => Promise<T>): () => Promise<T>
   /** A gauge read at each scrape; omitted if reading fails. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void

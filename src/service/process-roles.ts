@@ -200,7 +200,7 @@ export const failingForADay = (states: readonly AttestationStatus[], now: number
 export const failureText = ({ source, host, failing_since, problem, detail }: Failing): string =>
   `${source}${host === null ? '' : ` (${host})`} since ${failing_since}: ${problem}, ${detail}`
 
-/** Sends the operator one e-mail for each attestor that has failed for a day; a failed one is sent again (PROOF-720). */
+/** Sends the operator one e-mail for each attestor that has failed for a day; a failed one is sent again. */
 export async function tellOperator(pool: Pool, mailer: Mailer, to: string): Promise<void> {
   const { rows } = await pool.query<Failing>(
     `update ops.attestors set emailed_at = clock_timestamp()
@@ -421,7 +421,7 @@ export function openErasureList({ DATA_DIR: dataDir }: Pick<Config, 'DATA_DIR'>,
 }
 
 /**
- * Repeats erasures that a restored backup has undone, before any request is answered (PRIV-41). Stops with the rest of
+ * Repeats erasures that a restored backup has undone, before any request is answered. Stops with the rest of
  * `background`.
  */
 export function eraseRestoredOnStart(

@@ -54,8 +54,7 @@ const SUCCESSOR_WITHIN_MS = 60_000
 
 /**
  * After its tables were replaced, a process refuses writes and continues to answer reads from the old tables, which are
- * still the newest published state. Once a process of the newer version serves, it refuses everything and ends
- * (OPS-37).
+ * still the newest published state. Once a process of the newer version serves, it refuses everything and ends.
  */
 function createRollingUpgrade({ isApi, log, onEnd }: SuccessionOptions): RollingUpgrade {
   let isReplaced = false
@@ -105,7 +104,7 @@ interface Watching extends Pick<SharedServices, 'core' | 'metrics' | 'logger' | 
 }
 
 /**
- * Starts the background roles once database, DATA_DIR and event store belong together (OPS-80), then keeps checking. If
+ * Starts the background roles once database, DATA_DIR and event store belong together, then keeps checking. If
  * a later check finds an inconsistency, the process ends, and its next start reports the reason.
  */
 export function watchInstallation({ core, metrics, logger, log, begin, onEnd }: Watching): RunningRole {
@@ -156,7 +155,7 @@ export function watchInstallation({ core, metrics, logger, log, begin, onEnd }: 
 }
 
 /**
- * Disables outgoing traffic of a copy: no e-mail, no attestation requests, no calls to the payment provider (OPS-86).
+ * Disables outgoing traffic of a copy: no e-mail, no attestation requests, no calls to the payment provider.
  */
 const asCopy = ({
   config,

@@ -35,7 +35,7 @@ export interface DatabaseRebuildReport {
 const MOST_PARALLEL = 8
 
 /**
- * Rebuilds an empty Postgres from the event store (OPS-920). Data that was only in `ops` is lost. A killed run is
+ * Rebuilds an empty Postgres from the event store. Data that was only in `ops` is lost. A killed run is
  * continued by the next. The core must be closed. @throws UnsupportedPostgres if the database holds anything else
  */
 export async function rebuildDatabase(
@@ -73,7 +73,7 @@ export async function rebuildDatabase(
 const OURS = '^(ops|ledger|read|read_next)$'
 
 /**
- * Accepts an empty database, and one that an interrupted rebuild has begun to fill (OPS-921). A foreign schema, or
+ * Accepts an empty database, and one that an interrupted rebuild has begun to fill. A foreign schema, or
  * complete tables, may be in use. @throws UnsupportedPostgres; nothing was changed
  */
 async function assertEmpty(databaseUrl: string): Promise<void> {

@@ -51,7 +51,7 @@ interface ErrorRecord {
 }
 
 /**
- * Loggable form of an error (PRIV-45): type and origin, without values. Errors of libraries contribute only the members
+ * Loggable form of an error: type and origin, without values. Errors of libraries contribute only the members
  * in `TOLD`, and values quoted in their messages are removed.
  */
 export function errorRecord(error: unknown, depth = DEPTH): ErrorRecord | { readonly type: string } {

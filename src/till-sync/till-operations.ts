@@ -103,7 +103,7 @@ const uploadOf = (id: string, result: z.ZodType, message: string, example: objec
       }),
   }) as const
 
-/** The operations, in the order of a till's day. Routes take method, path, limits and schemas from here (SYNC-40). */
+/** The operations, in the order of a till's day. Routes take method, path, limits and schemas from here. */
 export const SYNC_OPERATIONS = {
   login: {
     method: 'post',

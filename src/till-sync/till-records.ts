@@ -26,7 +26,7 @@ import {
 } from './uploads.ts'
 
 /**
- * Uploads what tills did with their drawers (CASH-1). Each movement is recorded or refused on its own; a repeated upload
+ * Uploads what tills did with their drawers. Each movement is recorded or refused on its own; a repeated upload
  * records nothing twice.
  */
 export const cashRoute = ({ writer, log }: UploadServices): SyncRoute => ({
@@ -137,7 +137,7 @@ interface ReturnResult {
   readonly [field: string]: unknown
 }
 
-/** Uploads returns of tills (UP-100): each is recorded or refused on its own, and the answer is always 200. */
+/** Uploads returns of tills: each is recorded or refused on its own, and the answer is always 200. */
 export const returnsRoute = ({ writer, log }: UploadServices): SyncRoute => ({
   ...SYNC_OPERATIONS.returns,
   async handle(request, response) {

@@ -40,8 +40,7 @@ const versionOf = (request: Request): string | null =>
   /^[\w.+ -]{1,40}$/.exec(request.get('till-version') ?? '')?.[0].trim() || null
 
 /**
- * Checks the token again after the body has arrived, which may take half a minute: it may have expired meanwhile
- * (KEY-21).
+ * Checks the token again after the body has arrived, which may take half a minute: it may have expired meanwhile.
  */
 export const requireTokenStill =
   (tokens: Access['tokens']): RequestHandler =>
@@ -103,7 +102,7 @@ function sendTooMany(response: Response, { retryAfter }: { readonly retryAfter: 
   sendFailure(response, 'too_many_logins', { headers: { 'Retry-After': String(retryAfter) } })
 }
 
-/** The company of a login: the named one, or the only one (TOKEN-20). */
+/** The company of a login: the named one, or the only one. */
 const chooseFrom = (memberships: readonly Membership[], companyId: number | null): Membership | undefined =>
   companyId === null
     ? memberships.find(() => memberships.length === 1)

@@ -26,7 +26,7 @@ import { KnownProduct, ProductCheck, ProductQuery, type SyncRoute } from './till
 import { authRoutes, configRoute, requireToken, requireTokenStill, statusRoute, tillSessionOf } from './till-router.ts'
 import { uploadRoute } from './uploads.ts'
 
-/** Products for tills, all or changed ones, and changes that a till does not know yet (SYNC-10, SYNC-12, SYNC-15). */
+/** Products for tills, all or changed ones, and changes that a till does not know yet. */
 function productRoutes(poolOf: PoolOf, outgoing: Outgoing): SyncRoute[] {
   return [
     {

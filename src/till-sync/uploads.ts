@@ -47,7 +47,7 @@ export interface Uploading extends UploadServices {
 
 /**
  * Reads and runs each element of an upload on its own; results in their order. An unexpected fault of one is its result,
- * and the others are recorded (UP-760).
+ * and the others are recorded.
  */
 export async function runUpload(
   uploading: Uploading,
@@ -136,7 +136,7 @@ export const fieldsOf = ({ details }: NotRecorded): Record<string, string[]> =>
   (details?.fields as Record<string, string[]> | undefined) ?? {}
 
 /**
- * Uploads offline sales (UP-1). Each is recorded or refused on its own; the answer is always 200. A repeated upload
+ * Uploads offline sales. Each is recorded or refused on its own; the answer is always 200. A repeated upload
  * records nothing twice, so a till that got no answer simply retries.
  */
 export const uploadRoute = ({ poolOf, writer, log }: UploadServices & { readonly poolOf: PoolOf }): SyncRoute => ({

@@ -164,7 +164,7 @@ export const WAITING_ENDPOINTS = `endpoint as (
 )`
 
 /**
- * CTE of endpoints that may be delivered to now (HOOK-53), with the scopes of the owning key; null for company
+ * CTE of endpoints that may be delivered to now, with the scopes of the owning key; null for company
  * endpoints.
  */
 export const OPEN_ENDPOINTS = `(

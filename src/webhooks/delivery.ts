@@ -253,7 +253,7 @@ interface SendingOptions extends LeaseOptions {
 /** Bound of unrecorded results: beyond it nothing is sent. */
 const UNRECORDED = 512
 
-/** Deliveries queued under another owner, or before scopes applied, are not sent to the present owner (HOOK-55). */
+/** Deliveries queued under another owner, or before scopes applied, are not sent to the present owner. */
 const isAllowed = ({ event, sequence, scopes }: LeasedDelivery): boolean =>
   sequence === null || isDeliverable(scopes, event as WebhookEvent)
 

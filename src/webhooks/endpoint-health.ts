@@ -8,7 +8,7 @@ const BEGINS_AFTER_SECONDS = 300
 const ENDS_AFTER_SECONDS = 600
 
 /**
- * Records beginning and ended outages, each with a notification to the company (HOOK-74). Of concurrent processes one
+ * Records beginning and ended outages, each with a notification to the company. Of concurrent processes one
  * writes.
  */
 export async function noteOutages(pool: Pool): Promise<void> {

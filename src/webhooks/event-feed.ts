@@ -22,7 +22,7 @@ interface EventMessages {
 
 /**
  * Renders the messages of events from the ledger, by revision (ascending), with rows as they were right after each
- * event. The event after the last one counts up to revision `head`. Event stream and replays share it (HOOK-26).
+ * event. The event after the last one counts up to revision `head`. Event stream and replays share it.
  * Each event may need rows reconstructed at its revision. @throws PastUnavailable
  */
 export async function renderLedgerMessages(

@@ -171,7 +171,7 @@ function dataRefs(rows: Rows, event: Envelope): readonly AnyRef[] {
 }
 
 /**
- * JSON text of an outbound event's data: `record`, the answer of GET (HOOK-9). For a deleted record, its entry in the
+ * JSON text of an outbound event's data: `record`, the answer of GET. For a deleted record, its entry in the
  * deleted list; for a changed but deactivated item, its last state with `deleted_at`; for an erased person, its ids.
  * Null if there is nothing to send.
  */
@@ -314,8 +314,8 @@ const sequences = table<WebhookSequence>('webhook_sequences', {
 export const sequenceOf = (webhookId: number) => byPk(sequences, webhookId)
 
 /**
- * Whether an endpoint gets a message: it is enabled, subscribes to the event, may receive it (HOOK-50), and its own key
- * did not cause it, which avoids loops (HOOK-10). Deliveries of a paused endpoint are queued (HOOK-53).
+ * Whether an endpoint gets a message: it is enabled, subscribes to the event, may receive it, and its own key
+ * did not cause it, which avoids loops. Deliveries of a paused endpoint are queued.
  */
 function wants(route: WebhookRoute, event: WebhookEvent, actor: string | null): boolean {
   const isOwnDoing = route.api_key_id !== null && route.api_key_id === apiKeyIdOf(actor)

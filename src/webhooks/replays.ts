@@ -52,7 +52,7 @@ interface PortionRange {
 
 /**
  * The messages after a revision that the endpoint subscribes to and may receive: stored ones by name, others rendered
- * from the ledger. Events caused by its own key are skipped (HOOK-10). Runs outside the transaction that queues them.
+ * from the ledger. Events caused by its own key are skipped. Runs outside the transaction that queues them.
  */
 async function readPortion(
   core: LedgerMessagesCore,

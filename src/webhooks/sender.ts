@@ -24,7 +24,7 @@ interface SignedDelivery {
 }
 
 /**
- * All headers of an attempt at `now` (ms since 1970): ours (HOOK-13) and those of Standard Webhooks, so that
+ * All headers of an attempt at `now` (ms since 1970): ours and those of Standard Webhooks, so that
  * its libraries verify our deliveries.
  */
 export function deliveryHeaders(
@@ -434,7 +434,7 @@ async function readSnippet(body: Readable, wait_ms: number): Promise<string | nu
 const JITTER = 0.1
 
 /**
- * Milliseconds until the next attempt after `tries` failures; null when the retries are exhausted (HOOK-18). A receiver
+ * Milliseconds until the next attempt after `tries` failures; null when the retries are exhausted. A receiver
  * may ask for a longer pause, at most the following one. `random` is in [0, 1).
  */
 export function retryDelay_ms(

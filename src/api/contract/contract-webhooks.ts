@@ -59,7 +59,7 @@ const ORIGINS: readonly Channel[] = ['api', 'pdv', 'system']
 const INSTANT = '2026-11-21T08:17:15.123-03:00'
 
 /**
- * The `webhooks` section: requests of all events to registered addresses (HOOK-9). A contract with some routes
+ * The `webhooks` section: requests of all events to registered addresses. A contract with some routes
  * only contains the events whose component it has.
  */
 export function webhooksOf(schemas: Schemas): NonNullable<oas31.OpenAPIObject['webhooks']> {

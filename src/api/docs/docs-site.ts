@@ -290,7 +290,7 @@ function filesOf(site: () => Site, references: readonly ReferencePage[]): Readon
   }
 }
 
-/** `/docs`: contracts, guides and references for browsers, without authentication, limited by address (HTTP-14). */
+/** `/docs`: contracts, guides and references for browsers, without authentication, limited by address. */
 export function serveDocs({ contracts, references }: Published, options: DocsOptions): Router {
   const router = express.Router()
   let made: Site | undefined

@@ -210,7 +210,7 @@ interface PaymentsDescription {
 
 /**
  * Settlement of an account, payments of parts of it, and their reversal. A payment moves money, so a client without an
- * answer must be able to retry: the Idempotency-Key is required (ACCT-6).
+ * answer must be able to retry: the Idempotency-Key is required.
  */
 const paymentRoutes = ({ one, name, path, record, settle, pay, reverse }: PaymentsDescription): Route[] => [
   commandRoute({

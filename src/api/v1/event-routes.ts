@@ -235,7 +235,7 @@ export const eventRoutes: readonly Route[] = [
   }),
 ]
 
-/** Heartbeat interval; each one also checks the key, so that the stream ends within 5 s of it (ROLE-725). */
+/** Heartbeat interval; each one also checks the key, so that the stream ends within 5 s of it. */
 const BEAT_MS = 4_000
 /** Time limit for a client to receive sent data. */
 const STALLED_MS = 30_000
@@ -282,7 +282,7 @@ type StreamQuery = z.infer<typeof StreamQuery>
 
 /**
  * Sends events in the order of the ledger, each with its revision as id, until the client disconnects, the key becomes
- * invalid, or the process stops. Waits for a slow client, and disconnects one that stalls (FEED-10, FEED-11).
+ * invalid, or the process stops. Waits for a slow client, and disconnects one that stalls.
  */
 async function send(context: StreamContext<StreamQuery>, response: Response): Promise<void> {
   const { pool, feed, caller, query, after } = context

@@ -111,7 +111,7 @@ const Notification = z
   })
   .meta({ id: 'Notification', examples: [notificationExample] }) satisfies z.ZodType<NotificationObject>
 
-/** Orders are created and paid here; later changes come from the payment provider (ORDER-8). */
+/** Orders are created and paid here; later changes come from the payment provider. */
 export const orderRoutes: readonly Route[] = [
   listRoute({
     path: '/orders',

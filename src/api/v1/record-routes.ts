@@ -26,7 +26,7 @@ import {
 import { batchResultOf, deletedPage, pageSchemaOf, singleOf, warnedOf } from '../contract/contract-document.ts'
 
 const DEFAULT_LIMIT = 50
-/** Maximum page size (LIST-2). A larger limit is refused instead of clamped, so that clients do not miss records. */
+/** Maximum page size. A larger limit is refused instead of clamped, so that clients do not miss records. */
 export const MAX_LIMIT = 200
 
 const LIMIT = `deve ser um número inteiro de 1 a ${MAX_LIMIT}`

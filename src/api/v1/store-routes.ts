@@ -138,7 +138,7 @@ const Store = z
   })
   .meta({ id: 'Store', examples: [storeExample] }) satisfies z.ZodType<Omit<StoreObject, 'connection'>>
 
-/** Stores are opened and changed in the panel and by the operator (STORE-1). */
+/** Stores are opened and changed in the panel and by the operator. */
 export const storeRoutes: readonly Route[] = [
   readRoute({
     path: '/stores',

@@ -36,7 +36,7 @@ interface Switch {
 /**
  * Replaces the live tables by the new ones in one short transaction, and compares them afterwards if they should be
  * equal. Reads and writes wait meanwhile. For a long transaction that holds locks, such as a dump, the switch waits
- * without blocking others (OPS-36).
+ * without blocking others.
  */
 export async function switchSchemas(options: Switch): Promise<TableParity[] | null> {
   const { holder, buildPool, model, before, tell } = options

@@ -26,7 +26,7 @@ type FillOptions = RebuildOptions & Required<Pick<RebuildOptions, 'tell'>>
 /**
  * Creates the tables of a Postgres that never had any, and its rows of `ops.ledgers`, from the store. No webhooks are
  * sent for past events. Each company is one transaction; after a crash the next run continues with the missing
- * companies (OPS-920). There are no concurrent writers, because without tables no command can be decided. `holder` has
+ * companies. There are no concurrent writers, because without tables no command can be decided. `holder` has
  * the rebuild's lock.
  */
 async function fill(options: FillOptions, holder: PoolClient): Promise<RebuildReport> {
@@ -121,7 +121,7 @@ const NEARLY_DONE = 500
 /**
  * Rebuilds all tables from the ledgers, beside the live ones: reads and writes go on, except for a short wait at the
  * switch. It creates no stored answers and no deliveries. `isDone` is checked once this process has the lock; if it is
- * true, null is returned. @throws IncompatibleVersion if the tables belong to a newer version (OPS-37).
+ * true, null is returned. @throws IncompatibleVersion if the tables belong to a newer version.
  */
 export function rebuild(options: RebuildOptions): Promise<RebuildReport>
 export function rebuild(options: RebuildOptions, isDone: () => Promise<boolean>): Promise<RebuildReport | null>

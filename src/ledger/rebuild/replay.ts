@@ -44,7 +44,7 @@ export async function countMissingKeys(
 }
 
 /**
- * Makes fields sealed by missing keys read as null from now on, as if the keys had been destroyed (LEDGER-53).
+ * Makes fields sealed by missing keys read as null from now on, as if the keys had been destroyed.
  * Idempotent. Returns the number of keys.
  */
 export async function declareKeysLost(

@@ -10,7 +10,7 @@ export const schemaOfFormer = (number: number): string => `${READ_SCHEMA}_${numb
 /**
  * Schemas in which a process looks up its tables. The live ones are in the second schema. A newer version that replaces
  * them moves them into the first one in the same transaction, so that older processes go on reading tables that they
- * understand (OPS-37).
+ * understand.
  */
 export const readSchemasOf = ({ number }: Pick<ReadModel, 'number'>): readonly string[] => [
   schemaOfFormer(number),

@@ -268,7 +268,7 @@ const LOOK_AT_PRIMARY = {
          where d.datname = current_database()`,
 }
 
-/** Probes the primary and its replicas until stopped, and decides which replicas serve reads (READ-924). */
+/** Probes the primary and its replicas until stopped, and decides which replicas serve reads. */
 export function monitorReplicas({ pool, replicas, model, maxLagMs, log }: Watching): { stop(): Promise<void> } {
   const written: PrimaryProgress[] = []
   /** Replayed bytes of each replica at its last probe. */

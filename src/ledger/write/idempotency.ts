@@ -142,10 +142,10 @@ export interface Idempotency {
   readonly requestHash: string
 }
 
-/** A key that the service generates. Callers cannot send its first character, so they cannot take the key (IDEM-1). */
+/** A key that the service generates. Callers cannot send its first character, so they cannot take the key. */
 export const ownKey = (name: string): string => `§${name}`
 
-/** A request with its caller: programs and persons have keys of their own (IDEM-5). */
+/** A request with its caller: programs and persons have keys of their own. */
 export interface KeyedRequest {
   readonly companyId: number
   /** As events name it, `api_key/7`; null for the service itself. */
@@ -201,7 +201,7 @@ export function findReplay(
 /**
  * As findReplay, without the ledger lock, for requests of several units of work. The last unit stores the answer and
  * decides between concurrent equal requests. The row is locked briefly, which makes the statement a write: it waits for
- * the replica as the COMMIT of the answer did, because that COMMIT may not have been replicated (OPS-110).
+ * the replica as the COMMIT of the answer did, because that COMMIT may not have been replicated.
  */
 export async function lookUpReplay(
   pool: Database,
@@ -251,7 +251,7 @@ export function storeAnswer(
 }
 
 /**
- * Erases persons from a company's stored answers: a retry gets the same status, with their fields null (PRIV-32). Scans
+ * Erases persons from a company's stored answers: a retry gets the same status, with their fields null. Scans
  * all answers that the company has stored in 24 hours.
  */
 export async function eraseAnswers(tx: Transaction, companyId: number, redaction: TextErasure): Promise<void> {

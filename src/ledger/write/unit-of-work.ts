@@ -136,7 +136,7 @@ export interface Request {
   readonly compose?: ComposeAnswer | undefined
   /**
    * Reads a stored partial answer under the same Idempotency-Key: a result for each invocation, null where the command
-   * was refused and runs again (IDEM-840). Without it a partial answer is repeated as it is.
+   * was refused and runs again. Without it a partial answer is repeated as it is.
    */
   readonly resume?: ((json: string) => readonly (CommandResult | null)[]) | undefined
   /** True if the records are not used; their JSON text is then not rendered. */

@@ -180,7 +180,7 @@ function beforeIn(body: FormBody): FilledForm['values'] {
   }
 }
 
-/** Longest text of a field of one line, in UTF-16 units: kinds read no longer one (VAL-741). */
+/** Longest text of a field of one line, in UTF-16 units: kinds read no longer one. */
 const MAX_LINE = 2_000
 
 const isTooLong = ({ control }: Kind, text: string): boolean => control.as !== 'textarea' && text.length > MAX_LINE

@@ -66,7 +66,7 @@ export function warningsOf(lines: readonly PlannedRow[], { keyOf, records }: Ali
   })
 }
 
-/** Warnings about prices that lose money, as those of the command (ITEM-101). They are imported all the same. */
+/** Warnings about prices that lose money, as those of the command. They are imported all the same. */
 export const linePriceWarnings = (lines: readonly PlannedRow[]): LineWarning[] =>
   lines.flatMap((line) => {
     const { price, cost } = isWrong(line) ? {} : (line.input as { price?: string; cost?: string | null })

@@ -91,7 +91,7 @@ async function similarCodes(
 
 /**
  * Lines with the code of a record, or of an earlier line, but for zeros before it: a spreadsheet has left them out. A
- * ticked line changes that record (IMPORT-821).
+ * ticked line changes that record.
  */
 export async function restoreZeros(
   reader: Reader,
@@ -126,7 +126,7 @@ export async function restoreZeros(
   })
 }
 
-/** Why a line is probably not meant, by kind. Such a line is imported only if the user ticks it (IMPORT-820). */
+/** Why a line is probably not meant, by kind. Such a line is imported only if the user ticks it. */
 export const DOUBT_KINDS = {
   summary: 'Totais, rodapés e títulos repetidos',
   inactive: 'Inativos e rascunhos',

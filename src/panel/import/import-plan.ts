@@ -117,7 +117,7 @@ export const validRows = (lines: readonly PlannedRow[]): ValidRow[] =>
 
 /**
  * Plans lines against existing records; the first key with a match finds the record. A line is wrong if its record is
- * ambiguous, if another record has its unique keys, or if it repeats an earlier line (PANEL-181).
+ * ambiguous, if another record has its unique keys, or if it repeats an earlier line.
  */
 export function createPlanner(
   reading: ColumnMapping,

@@ -165,7 +165,7 @@ const LINES_PER_REQUEST = 500
 
 /**
  * Imports the valid lines, of those in doubt only the confirmed ones. Resubmitting the form does not repeat a request; after a crash, importing the same file
- * finds the records that exist already (PANEL-182).
+ * finds the records that exist already.
  */
 export async function runImport(
   imported: ImportableKind,

@@ -64,7 +64,7 @@ export interface ResolvedVariants {
   readonly parents: ReadonlyMap<string, PlannedParent>
 }
 
-/** Finds the items of variants among records and other lines. A variant without one is wrong (IMPORT-105). */
+/** Finds the items of variants among records and other lines. A variant without one is wrong. */
 export async function resolveVariants(
   reader: Reader,
   lines: readonly PlannedRow[],
@@ -194,7 +194,7 @@ const firstCategory = (cell: string): string =>
 
 /**
  * The table that WooCommerce exports, as any other: variations name their product by its code, and have size and colour
- * in columns of their own; a product with variations has the least price of them (IMPORT-826). Other tables are
+ * in columns of their own; a product with variations has the least price of them. Other tables are
  * unchanged.
  */
 export function fromWooCommerce(sheet: Sheet, mapping: ImportMapping): Sheet {

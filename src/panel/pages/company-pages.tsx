@@ -187,7 +187,7 @@ const fieldsFor = (timezone: string): Fields => ({
   },
 })
 
-/** Plan and CNPJ belong to the operator (OPS-29); the logo has a form of its own. */
+/** Plan and CNPJ belong to the operator; the logo has a form of its own. */
 const CompanyForm = z.strictObject(companyShape).omit({ plan: true, cnpj: true, logo_url: true })
 
 async function showSettings(visit: PageContext): Promise<PanelPage | null> {

@@ -115,7 +115,7 @@ interface DoubtedLinesProps {
   readonly names: (line: number) => string
 }
 
-/** Lines that are imported only if they are ticked, by the kind of doubt (IMPORT-820). */
+/** Lines that are imported only if they are ticked, by the kind of doubt. */
 const DoubtedLines = ({ lines, names }: DoubtedLinesProps) => (
   <>
     {(Object.keys(DOUBT_KINDS) as DoubtKind[]).map((kind) => {
@@ -197,7 +197,7 @@ function samplesOf(lines: readonly SheetLine[]): string[] {
   )
 }
 
-/** The encoding of a text, with lines by which to tell whether it is right, and the others to choose (PANEL-354). */
+/** The encoding of a text, with lines by which to tell whether it is right, and the others to choose. */
 const EncodingChoice = ({ imported, checked: { file } }: ImportCheck) => {
   const { encoding } = file.sheet.origin
   if (encoding === null) return null

@@ -211,7 +211,7 @@ async function upload(imported: ImportableKind, submission: FormSubmission) {
   })
 }
 
-/** Imports the file that the form was made for, and no other that was uploaded since (PANEL-323). */
+/** Imports the file that the form was made for, and no other that was uploaded since. */
 async function importFile(imported: ImportableKind, submission: FormSubmission): Promise<PanelPage> {
   const { form } = submission
   const checked = await check(imported, submission, form)

@@ -27,7 +27,7 @@ function methodOf({ name, is_cash }: PaymentTypeObject): string {
   return PAYMENT_METHODS.find((method) => searchKey(PAYMENT_METHOD_NAMES[method]) === searchKey(name)) ?? name
 }
 
-/** The company's own ways of paying, then the documented ones that none of them is (PANEL-431). */
+/** The company's own ways of paying, then the documented ones that none of them is. */
 async function methodOptions(visit: PageContext): Promise<Option[]> {
   const types = (await paymentTypesOf(visit)).filter(({ accepts_api }) => accepts_api)
   const own = types.map((type) => ({ value: methodOf(type), label: type.name }))
@@ -94,7 +94,7 @@ interface ShownProps {
   readonly isChoice?: boolean
 }
 
-/** Hidden fields of the shown accounts; scripts keep the sum in the button (PANEL-430). */
+/** Hidden fields of the shown accounts; scripts keep the sum in the button. */
 export const ShownFields = ({ accounts, words, isChoice }: ShownProps) => (
   <>
     <input type="hidden" name={SHOWN} value={accounts.map(shownAccount).join(',')} />

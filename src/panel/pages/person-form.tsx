@@ -48,7 +48,7 @@ interface PartyFieldOptions {
 }
 
 /**
- * Field in which a party is searched by name, document or phone, and chosen (PANEL-450). The full name, document or
+ * Field in which a party is searched by name, document or phone, and chosen. The full name, document or
  * phone of one party needs no choice, and a choice counts only while the text finds it.
  */
 export async function partyField(

@@ -183,7 +183,7 @@ const personFacts = (person: Person, { readModel }: PageContext) =>
     'updated_at',
   ] as const
 
-/** A due day that has come is that of open accounts or orders, which have no date (PRIV-5). */
+/** A due day that has come is that of open accounts or orders, which have no date. */
 function forgettingText({ forgetting_due_on: day }: Person, today: string): string | null {
   if (day === null) return null
   return day > today ? `em ${format.formatDay(day)}` : 'quando não houver mais conta ou pedido em aberto'

@@ -219,7 +219,7 @@ const MOST_MODULES = 153
 
 const DRAWING = { errorCorrectionLevel: 'L', margin: 4 } as const
 
-/** The receipt, or the hash of its event if the code would be too dense (PROOF-46). */
+/** The receipt, or the hash of its event if the code would be too dense. */
 function codeOf(receipt: Receipt, publicUrl: string): ReceiptCode {
   const digits = digitsOf(receipt)
   if (digits !== null) {

@@ -137,7 +137,7 @@ const givenBackColumns = (timezone: string): Column<GivenBack>[] => [
   { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
 ]
 
-/** All that went back to buyers, as the sums of sales count it (PANEL-580). */
+/** All that went back to buyers, as the sums of sales count it. */
 async function list(visit: PageContext): Promise<PanelPage> {
   const { today } = visit.readModel
   const found = await readListPage<GivenBack>(visit, FILTERS, pageOf, summaryOf)

@@ -261,7 +261,7 @@ const pages = formPages({
       : undefined,
 })
 
-/** Goods that come back, on one page: what, how much, and how their price is given back (PANEL-580). */
+/** Goods that come back, on one page: what, how much, and how their price is given back. */
 export const returnPages: readonly PanelRoute[] = pages.map((page) =>
   'submit' in page && page.refill
     ? {

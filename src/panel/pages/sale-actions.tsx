@@ -137,7 +137,7 @@ const cancelPages = formPages({
 const CANCELLED = 'Uma venda cancelada não recebe documento fiscal.'
 const OTHER_DOCUMENT = 'A venda já tem outro documento fiscal, que primeiro precisa ser cancelado.'
 
-/** The sale or return that has the document, as far as the user may see it (FISCAL-6). */
+/** The sale or return that has the document, as far as the user may see it. */
 async function documentHolder({ refused, details = {} }: Refusal, { readModel, reaches }: FormSubmission) {
   const { conflicting_id: id, return_id } = details
   if (refused !== 'duplicate_resource' || typeof id !== 'number') return undefined

@@ -128,7 +128,7 @@ async function debtOf({ of, get }: PayingSide, visit: PageContext): Promise<Debt
 
 const NOTHING_CHOSEN = 'informe o valor ou marque as contas'
 
-/** Receives or pays a sum for the accounts of a party: the ticked ones, else the oldest (PANEL-163, PANEL-430). */
+/** Receives or pays a sum for the accounts of a party: the ticked ones, else the oldest. */
 function payPages(side: PayingSide): PanelRoute[] {
   const { of, section, command } = side
   const { parties, words } = of

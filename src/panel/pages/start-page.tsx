@@ -312,8 +312,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
 }
 
 /**
- * Refreshes the rollup on the primary and reads it there; if the primary is away, a replica's state is shown
- * (PANEL-121).
+ * Refreshes the rollup on the primary and reads it there; if the primary is away, a replica's state is shown.
  */
 async function sumsOf(
   { context, primary, readModel: { reader, companyId } }: PageContext,

@@ -57,7 +57,7 @@ interface SalesFiguresProps extends SalesProps {
   readonly seesBefore: boolean
 }
 
-/** Takings, chart and figures of a period; all come from the same rows, so that they agree (PANEL-123). */
+/** Takings, chart and figures of a period; all come from the same rows, so that they agree. */
 export const SalesFigures = ({ period, sums, seesCosts, seesBefore }: SalesFiguresProps) => {
   const isCompared = seesBefore && hasWholePeriodBefore(sums, period)
   const all = sumBars(sums.bars)
@@ -208,7 +208,7 @@ function marginHint(all: ReturnedCosts): string | undefined {
 
 const DAY_MS = 86_400_000
 
-/** A shop that opened within the earlier period has nothing to compare with (PANEL-120). */
+/** A shop that opened within the earlier period has nothing to compare with. */
 const hasWholePeriodBefore = ({ first_sold_at }: SalesSums, { before }: StartPeriod): boolean =>
   first_sold_at !== null && Date.parse(first_sold_at) < Date.parse(before.from) + DAY_MS
 

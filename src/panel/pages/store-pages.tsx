@@ -86,7 +86,7 @@ function authorizationUrl(visit: PageContext, connector: ProviderConnector, { id
   return connector.authorizationUrl({ state, challenge, redirectUri: redirectUriOf(visit) })
 }
 
-/** Where the provider sends the owner back to. It connects the store if this session asked for it (PAY-81). */
+/** Where the provider sends the owner back to. It connects the store if this session asked for it. */
 async function connect(visit: PageContext): Promise<PanelPage | Redirect> {
   const { context, session, query } = visit
   const asked = readConnectionState(session.csrfToken, query.state ?? '', Date.parse(session.now))

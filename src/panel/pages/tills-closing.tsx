@@ -28,7 +28,7 @@ function dayAsked({ query, readModel: { today } }: PageContext): string {
 }
 
 /**
- * The day's sales of each till and in all, by way of paying, and the expected cash; printable (PANEL-167, PANEL-420).
+ * The day's sales of each till and in all, by way of paying, and the expected cash; printable.
  */
 async function show(visit: PageContext): Promise<PanelPage> {
   const { readModel, session, primary } = visit

@@ -21,7 +21,7 @@ import { type Item, StockInfo } from './stock-pages.tsx'
 
 type Priced = Pick<Item, 'price' | 'cost'>
 
-/** Price of an item; one that loses money is marked, its cost only for roles that see costs (PANEL-532). */
+/** Price of an item; one that loses money is marked, its cost only for roles that see costs. */
 export const PriceInfo = ({
   item: { price, cost },
   seesCosts,

@@ -19,7 +19,7 @@ for (const button of document.querySelectorAll('[data-print]')) {
   button.addEventListener('click', () => print())
 }
 
-/** Removes the shown confirmation from the address, so that a bookmark or reload does not repeat it (PANEL-107). */
+/** Removes the shown confirmation from the address, so that a bookmark or reload does not repeat it. */
 const here = new URL(location.href)
 if (here.searchParams.has('feito')) {
   here.searchParams.delete('feito')
@@ -59,7 +59,7 @@ function centsOf(id) {
   return field instanceof HTMLInputElement ? typedCents(field.value) : null
 }
 
-/** The button of a payment says its sum: what is typed, else what is ticked or open (PANEL-430). */
+/** The button of a payment says its sum: what is typed, else what is ticked or open. */
 for (const mark of document.querySelectorAll('[data-payment]')) {
   const form = mark.closest('form')
   const button = form?.querySelector('.actions button')
@@ -134,7 +134,7 @@ document.addEventListener('input', ({ target }) => {
   hint.textContent = `Margem: ${money} (${share})${price < cost ? ': preço abaixo do custo' : ''}`
 })
 
-/** Ticks what a ticked permission requires, and unticks what requires an unticked one (ROLE-111). */
+/** Ticks what a ticked permission requires, and unticks what requires an unticked one. */
 document.addEventListener('change', ({ target }) => {
   if (!(target instanceof HTMLInputElement) || target.type !== 'checkbox' || !target.form) return
   for (const box of target.form.querySelectorAll(`input[type=checkbox][name="${target.name}"]`)) {

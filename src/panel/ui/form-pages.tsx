@@ -109,7 +109,7 @@ async function refusedForm<S>(
 
 /**
  * The form again with the typed values, if a field that the user edited has another value by now than the form had
- * shown, and not the typed one (PANEL-502). Sent again it replaces the new value.
+ * shown, and not the typed one. Sent again it replaces the new value.
  */
 async function staleForm<S>(
   page: FormPage<S>,

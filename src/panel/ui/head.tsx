@@ -148,7 +148,7 @@ const isAny = ({ count, amount }: Reconciliation['sold']): boolean => count !== 
 
 type Row = Reconciliation & { readonly head: ComponentChildren; readonly of: string }
 
-/** Sales by way of paying and in all: what was sold, less what was cancelled and returned, is the net (PANEL-420). */
+/** Sales by way of paying and in all: what was sold, less what was cancelled and returned, is the net. */
 export const ReconciliationTable = ({ caption, of, sales, empty, linked }: TableProps) => {
   const amount = (head: string, name: string, amountOf: (row: Row) => string): Column<Row> => ({
     head,

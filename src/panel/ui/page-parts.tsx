@@ -56,7 +56,7 @@ interface FigureProps {
   readonly children: ComponentChildren
 }
 
-/** A number that stands in more than one place: tests compare all of them by its mark (FIG-800). */
+/** A number that stands in more than one place: tests compare all of them by its mark. */
 export const Figure = ({ name, of, children }: FigureProps) => (
   <span data-figure={name} data-figure-of={of}>
     {children}
