@@ -70,11 +70,24 @@ module.exports = {
       },
     },
     {
+      name: 'the-till-stands-alone',
+      comment: 'It runs in browsers and knows nothing of the service but the sync interface.',
+      severity: 'error',
+      from: { path: '^till/' },
+      to: { path: '^(src|commands|projections|queries|demo)/' },
+    },
+    {
       name: 'sandbox-only-for-trying-things',
       comment: 'The service must not know whether the payment provider is real.',
       severity: 'error',
       from: { path: '^(src|demo)/', pathNot: '^(demo/provider-sandbox/|src/cli/)' },
       to: { path: '^demo/provider-sandbox/' },
+    },
+    {
+      name: 'only-browsers-load-the-till',
+      severity: 'error',
+      from: { path: '^(src|commands|projections|queries|demo)/' },
+      to: { path: '^till/' },
     },
     {
       name: 'no-test-code-in-the-product',

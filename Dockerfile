@@ -11,7 +11,8 @@ COPY projections projections
 COPY queries queries
 COPY src src
 COPY demo demo
-COPY tools/compiled.cjs tools/
+COPY till till
+COPY tools/compiled.cjs tools/till-app.cjs tools/
 RUN npm run -s build
 
 FROM node:24-slim AS modules

@@ -1,10 +1,13 @@
 const { readdirSync, rmSync, statSync, writeFileSync } = require('node:fs')
 const { join } = require('node:path')
+const { buildTill } = require('./till-app.cjs')
 
 const ROOT = join(__dirname, '..')
 const DIST = join(ROOT, 'dist')
 exports.SOURCES = ['src', 'commands', 'projections', 'queries', 'demo']
-const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.json', 'tools/compiled.cjs']
+const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.json', 'tools/compiled.cjs', 'tools/till-app.cjs']
+/** Not a part of the programs: the app of the till, which browsers run. */
+const TILL = ['till', 'src/http/static/base.css']
 /** Written last. */
 const STAMP = join(DIST, 'package.json')
 
@@ -15,17 +18,18 @@ function changed(path) {
   const stat = statSync(path, { throwIfNoEntry: false })
   if (!stat?.isDirectory()) return stat?.mtimeMs ?? 0
   const below = readdirSync(path, { withFileTypes: true }).filter(
-    (entry) => entry.isDirectory() || /\.tsx?$/.test(entry.name),
+    (entry) => entry.isDirectory() || /\.(tsx?|css|svg|png)$/.test(entry.name),
   )
   return Math.max(stat.mtimeMs, ...below.map(({ name }) => changed(join(path, name))))
 }
 
 /** Compiles the product to dist/, unless that is newer than all sources. */
 exports.build = () => {
-  const newest = Math.max(...[...exports.SOURCES, ...SETTINGS].map((path) => changed(join(ROOT, path))))
+  const newest = Math.max(...[...exports.SOURCES, ...SETTINGS, ...TILL].map((path) => changed(join(ROOT, path))))
   if (newest < changed(STAMP)) return
   rmSync(join(DIST, 'chunks'), { recursive: true, force: true })
   exports.compile(PROGRAMS)
+  buildTill()
   writeFileSync(STAMP, '{ "type": "module" }\n')
 }
 

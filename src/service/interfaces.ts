@@ -48,6 +48,7 @@ import { NOTIFICATIONS_PER_MINUTE, notificationReceiver } from '#payment-notific
 import { answerCheckoutFailure as answerBuyer, CHECKOUTS_PER_MINUTE, checkout } from '#public-pages/checkout.tsx'
 import { PICTURES, PICTURES_PER_MINUTE, servePictures } from '#public-pages/public-pictures.ts'
 import { serveVerificationPage } from '#public-pages/receipt-page.tsx'
+import { serveTillApp, TILL_APP } from '#public-pages/till-app.ts'
 import type { Services } from '#services.ts'
 import { answerSyncProblem as answerTill } from '#till-sync/till-answers.ts'
 import { syncRouter } from '#till-sync/till-routes.ts'
@@ -358,6 +359,7 @@ export function interfaceRouter(services: Services): Router {
   router.use(CHECKOUT, checkout(services))
   router.use(PICTURES, servePictures(services))
   router.use(RECEIPT_PAGE, serveVerificationPage(services))
+  router.use(TILL_APP, serveTillApp())
   router.use(serveFavicons())
   const { environment, limits, proofs, traffic } = services
   const documents = { addresses: limits.addresses, compress: traffic.compress, publicUrl: environment.publicUrl }

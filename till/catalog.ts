@@ -1,0 +1,53 @@
+import type { Product } from './records.ts'
+
+/** Text as searches compare it: no accents, lower case. */
+export const fold = (text: string): string =>
+  text
+    .normalize('NFD')
+    .replace(/[\u0300-\u036f]/g, '')
+    .toLowerCase()
+
+/** Products in memory, found by name, SKU or barcode. */
+export interface Catalog {
+  readonly size: number
+  /** Best first: whole words at the beginning, then anywhere. */
+  search(text: string): Product[]
+  /** The product whose barcode or SKU is this text. */
+  byCode(code: string): Product | undefined
+  bySku(sku: string): Product | undefined
+}
+
+const SHOWN = 30
+
+const withoutZeros = (sku: string): string => sku.replace(/^0+(?=.)/, '')
+
+export function createCatalog(products: readonly Product[]): Catalog {
+  const barcodes = new Map<string, Product>()
+  const skus = new Map<string, Product>()
+  for (const product of products) {
+    if (product.barcode !== '') barcodes.set(product.barcode, product)
+    if (product.sku !== '') skus.set(withoutZeros(fold(product.sku)), product)
+  }
+  const bySku = (sku: string) => skus.get(withoutZeros(fold(sku)))
+  const byCode = (code: string) => barcodes.get(code) ?? bySku(code)
+  return {
+    size: products.length,
+    bySku,
+    byCode,
+    search(text) {
+      const words = fold(text.slice(0, 100)).split(/\s+/).filter(Boolean)
+      const [first] = words
+      if (first === undefined) return []
+      const exact = byCode(text.trim())
+      const begin: Product[] = []
+      const other: Product[] = []
+      for (const product of products) {
+        if (product === exact || !words.every((word) => product.folded.includes(word))) continue
+        if (product.folded.startsWith(first)) begin.push(product)
+        else if (other.length < SHOWN) other.push(product)
+        if (begin.length === SHOWN) break
+      }
+      return [...(exact ? [exact] : []), ...begin, ...other].slice(0, SHOWN)
+    },
+  }
+}

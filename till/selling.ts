@@ -1,0 +1,288 @@
+import {
+  addProduct,
+  type Cart,
+  type CartReturn,
+  cartTotal,
+  emptyCart,
+  exchanged,
+  isEmpty,
+  MAX_LINES,
+  owed,
+  refuseFinish,
+  toSale,
+} from './cart.ts'
+import { fold } from './catalog.ts'
+import { instant, moment, newId, record, recordingOf, save, say, show, type Till } from './context.ts'
+import { formatCents, fromCents, fromThousandths, toCents, toThousandths } from './money.ts'
+import { showReceipt } from './receipts.ts'
+import type { Recording } from './recorder.ts'
+import {
+  isSale,
+  type MovementBody,
+  type PaymentType,
+  type Product,
+  type Recorded,
+  type ReturnBody,
+  type SaleBody,
+  type SaleElement,
+} from './records.ts'
+import { beep } from './sounds.ts'
+import type { Draft } from './storage.ts'
+import { loadLists } from './sync.ts'
+import { chooseByCode, readTyped } from './typed.ts'
+
+export function setCart(till: Till, cart: Cart): void {
+  till.store.set({ cart })
+  save(till, { cart })
+}
+
+/** Takes an item into the sale. */
+export function add(till: Till, product: Product, quantity: number, labelled: number | null = null): void {
+  const { cart, preferences } = till.store.get()
+  if (cart.lines.length === MAX_LINES) return say(till, `Uma venda tem no máximo ${MAX_LINES} itens.`, true)
+  setCart(till, addProduct(cart, product, quantity, labelled))
+  say(till, '')
+  if (preferences.sound) beep('found')
+}
+
+/** A code from a scanner, or typed; true if it is known. */
+export function addByCode(till: Till, typed: string): boolean {
+  const { catalog, preferences } = till.store.get()
+  const choice = chooseByCode(catalog, readTyped(typed), preferences.scale)
+  if (choice) add(till, choice.product, choice.quantity, choice.labelled)
+  return choice !== null
+}
+
+export function tellUnknown(till: Till, code: string): void {
+  if (till.store.get().preferences.sound) beep('unknown')
+  say(till, `Nada encontrado para “${code.slice(0, 60)}”.`, true)
+}
+
+const typeOf = (till: Till, is: (type: PaymentType) => boolean) => till.store.get().config?.payment_types.find(is)
+
+/** Code of a voucher, without letters that are misread. */
+function newVoucher(): string {
+  const letters = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ'
+  const random = crypto.getRandomValues(new Uint8Array(10))
+  return `VALE-${Array.from(random, (byte) => letters[byte % letters.length]).join('')}`
+}
+
+const refundOf = (type: PaymentType, cents: number, voucher: string) => ({
+  payment_type_id: type.id,
+  amount: fromCents(cents),
+  ...(voucher !== '' && { voucher }),
+})
+
+function returnBody(till: Till, offlineId: string, returned: CartReturn, reason: string): Omit<ReturnBody, 'refunds'> {
+  const { customer } = till.store.get().cart
+  return {
+    offline_id: offlineId,
+    sale_offline_id: returned.saleOfflineId,
+    reason,
+    returned_at: instant(till),
+    items: returned.lines.map(({ line, quantity }) => ({ line, quantity: fromThousandths(quantity), restock: true })),
+    ...(customer && customer.id > 0 && { customer_id: customer.id }),
+    ...moment(till),
+  }
+}
+
+/** The return of an exchange: its credit pays the goods that go out, what is over is given in cash. */
+function exchangeReturn(till: Till, cart: Cart, credit: PaymentType, voucher: string): Recording[] {
+  if (!cart.returned) return []
+  const cash = typeOf(till, ({ is_cash }) => is_cash)
+  const refunds = [
+    ...(exchanged(cart) > 0 ? [refundOf(credit, exchanged(cart), voucher)] : []),
+    ...(owed(cart) > 0 ? [cash ? refundOf(cash, owed(cart), '') : refundOf(credit, owed(cart), voucher)] : []),
+  ]
+  const body = { ...returnBody(till, `${cart.offlineId}-troca`, cart.returned, 'Troca'), refunds }
+  const names = cart.returned.lines.map(({ name }) => name)
+  return [recordingOf('returns', body, names)]
+}
+
+let isFinishing = false
+
+/** Finishes the sale once, however often the button is pressed. */
+export async function finish(till: Till): Promise<void> {
+  if (isFinishing) return
+  isFinishing = true
+  try {
+    await finishCart(till, till.store.get().cart)
+  } finally {
+    isFinishing = false
+  }
+}
+
+async function finishCart(till: Till, cart: Cart): Promise<void> {
+  const refused = refuseFinish(cart)
+  if (refused !== null) return say(till, refused, true)
+  const credit = typeOf(till, ({ kind }) => kind === 'exchange_credit')
+  if (cart.returned && !credit) return say(till, 'Cadastre a forma de pagamento “crédito de troca” no painel.', true)
+  const voucher = cart.returned && !(cart.customer && cart.customer.id > 0) ? newVoucher() : ''
+  const exchange = cart.returned && credit ? { type: credit, voucher } : null
+  const { clockOffsetMs, drawer } = till.store.get()
+  const sale = toSale(cart, { now: instant(till), clockOffsetMs, sessionId: drawer?.sessionId ?? null, exchange })
+  const names = cart.lines.map(({ name }) => name)
+  const recordings = [
+    ...(exchange ? exchangeReturn(till, cart, exchange.type, voucher) : []),
+    ...(cart.lines.length > 0 ? [recordingOf('sales', sale, names, cart.customer?.name ?? '')] : []),
+  ]
+  const next = emptyCart(newId())
+  const recorded = await record(till, recordings, { cart: next })
+  if (!recorded) return
+  till.store.set({ cart: next })
+  const made = recorded.find(isSale)
+  if (made) await showReceipt(till, made)
+  else show(till, { name: 'sell' })
+  if (owed(cart) > 0) say(till, `Devolva ${formatCents(owed(cart))} ao cliente.`)
+}
+
+/** Begins the next sale; a waiting update is taken now. */
+export function newSale(till: Till, takeUpdate: () => void): void {
+  show(till, { name: 'sell' })
+  if (till.store.get().hasUpdate && isEmpty(till.store.get().cart)) takeUpdate()
+}
+
+export async function cancelSale(till: Till, sale: Recorded<SaleElement>): Promise<void> {
+  const { till: link, ...rest } = sale.element
+  const body: SaleBody = { ...rest, status: 'cancelled', cancelled_at: instant(till), ...moment(till) }
+  if (!(await record(till, [recordingOf('sales', body, sale.names, sale.customer)]))) return
+  show(till, { name: 'sell' })
+  say(till, `Venda ${link.number} cancelada.`)
+}
+
+/** What a sale has left to give back, by line: quantities in thousandths, values in cents. */
+export function returnable(records: readonly Recorded[], sale: Recorded<SaleElement>) {
+  const { items, total } = sale.element
+  const taken = items.map(() => 0)
+  for (const { kind, element } of records) {
+    if (kind !== 'returns' || (element as unknown as ReturnBody).sale_offline_id !== sale.element.offline_id) continue
+    for (const { line, quantity } of (element as unknown as ReturnBody).items)
+      taken[line] = (taken[line] ?? 0) + toThousandths(quantity)
+  }
+  const sum = items.reduce((all, item) => all + toCents(item.total), 0)
+  return items.map((item, line) => {
+    const quantity = toThousandths(item.quantity)
+    // The line's share of the sale's discount goes with it.
+    const paid = sum === 0 ? 0 : Math.floor((toCents(item.total) * toCents(total)) / sum)
+    return { line, name: sale.names[line] ?? '', quantity, left: quantity - (taken[line] ?? 0), paid }
+  })
+}
+
+export const isCancelled = (records: readonly Recorded[], sale: Recorded<SaleElement>): boolean =>
+  records.some(
+    (record) =>
+      isSale(record) && record.element.offline_id === sale.element.offline_id && record.element.status === 'cancelled',
+  )
+
+export function returnOf(
+  records: readonly Recorded[],
+  sale: Recorded<SaleElement>,
+  quantities: ReadonlyMap<number, number>,
+): CartReturn | null {
+  const lines = returnable(records, sale).flatMap(({ line, name, quantity, left, paid }) => {
+    const back = Math.min(quantities.get(line) ?? 0, left)
+    return back > 0 ? [{ line, name, quantity: back, value: Math.floor((paid * back) / quantity) }] : []
+  })
+  if (lines.length === 0) return null
+  return {
+    saleOfflineId: sale.element.offline_id,
+    lines: lines.map(({ line, name, quantity }) => ({ line, name, quantity })),
+    value: lines.reduce((sum, { value }) => sum + value, 0),
+  }
+}
+
+/** Goods back for money or credit, without other goods. */
+export async function giveBack(till: Till, returned: CartReturn, type: PaymentType): Promise<void> {
+  const { customer } = till.store.get().cart
+  const voucher = type.kind === 'exchange_credit' && !(customer && customer.id > 0) ? newVoucher() : ''
+  const refunds = returned.value > 0 ? [refundOf(type, returned.value, voucher)] : []
+  const body = { ...returnBody(till, newId(), returned, 'Devolução'), refunds }
+  const names = returned.lines.map(({ name }) => name)
+  if (!(await record(till, [recordingOf('returns', body, names)]))) return
+  show(till, { name: 'sell' })
+  say(till, voucher ? `Vale de ${formatCents(returned.value)}: ${voucher}` : `Devolva ${formatCents(returned.value)}.`)
+}
+
+/** Opens, supplies, bleeds or closes the drawer. */
+export async function moveCash(till: Till, kind: MovementBody['kind'], cents: number, reason: string): Promise<void> {
+  const { drawer, clockOffsetMs } = till.store.get()
+  const at = instant(till)
+  const sessionId = kind === 'opened' ? newId() : drawer?.sessionId
+  if (sessionId === undefined) return
+  const body: MovementBody = {
+    offline_id: newId(),
+    session_id: sessionId,
+    kind,
+    amount: kind === 'closed' ? null : fromCents(cents),
+    at,
+    ...(reason !== '' && { reason }),
+    ...(kind === 'closed' && { counted: { cash: fromCents(cents) } }),
+    clock_offset_ms: clockOffsetMs,
+  }
+  const opened = { sessionId, openedAt: at, float: cents }
+  const next = kind === 'opened' ? opened : kind === 'closed' ? null : drawer
+  if (!(await record(till, [recordingOf('cash', body)], { drawer: next }))) return
+  till.store.set({ drawer: next })
+  show(till, { name: 'sell' })
+  say(till, MOVED[kind])
+}
+
+const MOVED = {
+  opened: 'Caixa aberto.',
+  in: 'Suprimento registrado.',
+  out: 'Sangria registrada.',
+  closed: 'Caixa fechado. A conferência aparece no painel.',
+} as const
+
+async function keepDraft(till: Till, kind: Draft['kind'], body: object): Promise<string> {
+  const offlineId = newId()
+  await till.storage.putDraft({ offlineId, kind, body, state: 'waiting', note: '' })
+  await loadLists(till.store, till.storage)
+  till.sync.wake()
+  return offlineId
+}
+
+export interface NewProduct {
+  readonly name: string
+  /** Cents. */
+  readonly price: number
+  readonly barcode: string
+  readonly unit: string
+}
+
+/** A product that is typed in at the till goes into the sale at once. */
+export async function addNewProduct(till: Till, { name, price, barcode, unit }: NewProduct): Promise<void> {
+  const body = { name, price: fromCents(price), unit, ...(barcode !== '' && { barcode }) }
+  const offlineId = await keepDraft(till, 'item', body)
+  add(till, { id: 0, offlineId, name, barcode, sku: '', unit, price, folded: fold(name) }, 1000)
+}
+
+export async function addNewCustomer(till: Till, name: string, document: string): Promise<void> {
+  const offlineId = await keepDraft(till, 'customer', { name, ...(document !== '' && { document }) })
+  const customer = { id: 0, offlineId, name, document, credit: 0 }
+  setCart(till, { ...till.store.get().cart, customer })
+}
+
+export function park(till: Till): void {
+  const { cart, parked } = till.store.get()
+  if (isEmpty(cart)) return
+  const name = cart.customer?.name ?? `${cart.lines.length} ${cart.lines.length === 1 ? 'item' : 'itens'}`
+  const next = emptyCart(newId())
+  const all = [
+    ...parked,
+    { cart: { ...cart, payments: [] }, at: instant(till), name: `${name}, ${formatCents(cartTotal(cart))}` },
+  ]
+  till.store.set({ cart: next, parked: all })
+  save(till, { cart: next, parked: all })
+  say(till, 'Venda guardada.')
+}
+
+export function unpark(till: Till, at: number): void {
+  const { parked, cart } = till.store.get()
+  const taken = parked[at]
+  if (!taken || !isEmpty(cart)) return
+  const rest = parked.filter((_, place) => place !== at)
+  till.store.set({ cart: taken.cart, parked: rest })
+  save(till, { cart: taken.cart, parked: rest })
+  show(till, { name: 'sell' })
+}

@@ -1,0 +1,107 @@
+import type { Cart } from './cart.ts'
+import { type Catalog, createCatalog } from './catalog.ts'
+import type { Customer, Recorded, TillConfig } from './records.ts'
+import { DEFAULT_SCALE } from './scale-labels.ts'
+import type { Device, Draft, Drawer, Operator, Parked, Preferences } from './storage.ts'
+
+export type Screen =
+  | { readonly name: 'starting' }
+  | { readonly name: 'failed'; readonly message: string }
+  | { readonly name: 'other-tab' }
+  | { readonly name: 'login'; readonly companies: readonly { readonly id: number; readonly name: string }[] }
+  | { readonly name: 'locked' }
+  | { readonly name: 'sell' }
+  | { readonly name: 'pay' }
+  | { readonly name: 'receipt'; readonly key: string; readonly codes: readonly string[] }
+  | { readonly name: 'sales' }
+  | { readonly name: 'drawer' }
+  | { readonly name: 'settings' }
+  | { readonly name: 'leave' }
+
+/** How the till stands with the service. */
+export type Connection = 'connected' | 'offline' | 'password' | 'waiting' | 'trouble'
+
+export interface TillState {
+  readonly screen: Screen
+  readonly connection: Connection
+  readonly isSyncing: boolean
+  readonly message: string
+  readonly isAlarm: boolean
+  readonly operators: readonly Operator[]
+  readonly current: Operator | null
+  readonly device: Device | null
+  readonly config: TillConfig | null
+  readonly catalog: Catalog
+  readonly customers: readonly Customer[]
+  readonly drafts: readonly Draft[]
+  readonly records: readonly Recorded[]
+  readonly cart: Cart
+  readonly parked: readonly Parked[]
+  readonly drawer: Drawer | null
+  readonly preferences: Preferences
+  /** What the service's clock is ahead of this one. */
+  readonly clockOffsetMs: number
+  /** Whether the browser promises to keep the data; null until it has answered. */
+  readonly isPersisted: boolean | null
+  readonly missingCopy: 'banco' | 'arquivo' | null
+  readonly hasUpdate: boolean
+  /** Unsent records were saved as a file since the last one was made. */
+  readonly savedUpTo: string
+}
+
+export const initialState = (cart: Cart): TillState => ({
+  screen: { name: 'starting' },
+  connection: 'offline',
+  isSyncing: false,
+  message: '',
+  isAlarm: false,
+  operators: [],
+  current: null,
+  device: null,
+  config: null,
+  catalog: createCatalog([]),
+  customers: [],
+  drafts: [],
+  records: [],
+  cart,
+  parked: [],
+  drawer: null,
+  preferences: { scale: DEFAULT_SCALE, paper: 80, sound: true },
+  clockOffsetMs: 0,
+  isPersisted: null,
+  missingCopy: null,
+  hasUpdate: false,
+  savedUpTo: '',
+})
+
+/** A value that tells of its changes. */
+export interface Store {
+  get(): TillState
+  set(change: Partial<TillState>): void
+  subscribe(listener: () => void): () => void
+}
+
+export function createStore(initial: TillState): Store {
+  let state = initial
+  const listeners = new Set<() => void>()
+  return {
+    get: () => state,
+    set(change) {
+      state = { ...state, ...change }
+      for (const listener of listeners) listener()
+    },
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}
+
+/** Records, products and customers that the service does not have yet. */
+export const unsentOf = ({ records, drafts }: Pick<TillState, 'records' | 'drafts'>): number =>
+  records.filter(({ state }) => state === 'waiting').length + drafts.filter(({ state }) => state === 'waiting').length
+
+export const refusedOf = ({ records, drafts }: Pick<TillState, 'records' | 'drafts'>) => ({
+  records: records.filter(({ state }) => state === 'refused'),
+  drafts: drafts.filter(({ state }) => state === 'refused'),
+})

@@ -1,0 +1,243 @@
+import { createCatalog, fold } from './catalog.ts'
+import { toCents } from './money.ts'
+import type { Recorder } from './recorder.ts'
+import type { Customer, Product, TillConfig } from './records.ts'
+import { callService, ServiceError } from './service.ts'
+import type { Connection, Store } from './state.ts'
+import type { Draft, Storage } from './storage.ts'
+import { type Outcome, portionsOf, type Send, sendPortion } from './uploads.ts'
+
+interface SentProduct {
+  readonly id: number
+  readonly name: string
+  readonly barcode: string
+  readonly price: number
+  readonly sku?: string | null
+  readonly unit?: string | null
+}
+
+interface SentCustomer {
+  readonly id: number
+  readonly name: string
+  readonly document?: string | null
+  readonly credit?: number
+}
+
+interface Download<T> {
+  readonly data: readonly T[]
+  readonly deleted?: readonly number[]
+  readonly sync_timestamp: string
+}
+
+const toProduct = ({ id, name, barcode, price, sku, unit }: SentProduct): Product => ({
+  id,
+  offlineId: null,
+  name,
+  barcode,
+  sku: sku ?? '',
+  unit: unit ?? 'UN',
+  price: toCents(price),
+  folded: fold(name),
+})
+
+const toCustomer = ({ id, name, document, credit }: SentCustomer): Customer => ({
+  id,
+  offlineId: null,
+  name,
+  document: document ?? '',
+  credit: toCents(credit ?? 0),
+})
+
+const draftProduct = ({ offlineId, body }: Draft): Product => {
+  const { name, barcode = '', price, unit = 'UN' } = body as SentProduct
+  return { id: 0, offlineId, name, barcode, sku: '', unit: unit ?? 'UN', price: toCents(price), folded: fold(name) }
+}
+
+const draftCustomer = ({ offlineId, body }: Draft): Customer => {
+  const { name, document = '' } = body as SentCustomer
+  return { id: 0, offlineId, name, document: document ?? '', credit: 0 }
+}
+
+/** What was downloaded and what was made here, in memory. */
+export async function loadLists(store: Store, storage: Storage): Promise<void> {
+  const [products, customers, drafts] = await Promise.all([storage.products(), storage.customers(), storage.drafts()])
+  const made = (kind: Draft['kind']) => drafts.filter((draft) => draft.kind === kind)
+  store.set({
+    drafts,
+    catalog: createCatalog([...products, ...made('item').map(draftProduct)]),
+    customers: [...customers, ...made('customer').map(draftCustomer)],
+  })
+}
+
+const INTERVAL_MS = 20_000
+const LISTS_INTERVAL_MS = 60_000
+const LONGEST_PAUSE_MS = 120_000
+
+interface Dependencies {
+  readonly store: Store
+  readonly storage: Storage
+  readonly recorder: () => Recorder | null
+  now(): number
+}
+
+type CallOptions = { readonly body?: object; readonly token?: string | null; readonly isDownload?: boolean }
+
+/** Sends what was recorded and reads what has changed, in rounds, as long as the page is open. */
+export class Sync {
+  readonly #parts: Dependencies
+  #running: Promise<boolean> | null = null
+  #isWanted = false
+  #listsAt = 0
+  #failures = 0
+  #waitMs = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+  /** They leave with the download that brings what the service has made of them. */
+  #sentDrafts: string[] = []
+
+  constructor(parts: Dependencies) {
+    this.#parts = parts
+  }
+
+  /** Something was recorded: it is sent soon, unless the service has asked for a pause. */
+  wake(): void {
+    this.#isWanted = true
+    if (!this.#running && this.#failures === 0) void this.run()
+  }
+
+  /** One round, now; true if nothing is left to send. */
+  run(withLists = false): Promise<boolean> {
+    this.#running ??= this.#round(withLists).finally(() => {
+      this.#running = null
+      this.#plan()
+    })
+    return this.#running
+  }
+
+  #plan(): void {
+    clearTimeout(this.#timer)
+    const failed = Math.min(2 ** this.#failures * 1000, LONGEST_PAUSE_MS)
+    const pause = this.#failures > 0 ? failed : this.#isWanted ? 0 : INTERVAL_MS
+    this.#isWanted = false
+    this.#timer = setTimeout(() => void this.run(), Math.max(pause, this.#waitMs))
+    this.#waitMs = 0
+  }
+
+  #call<T>(path: string, options: CallOptions = {}): Promise<T> {
+    const { device, current } = this.#parts.store.get()
+    const till = device ? `${device.id}/${this.#parts.recorder()?.lastNumber ?? 0}` : null
+    return callService<T>(path, { token: current?.token ?? null, till, ...options })
+  }
+
+  async #round(withLists: boolean): Promise<boolean> {
+    const { store, now } = this.#parts
+    if (!store.get().current) return false
+    store.set({ isSyncing: true })
+    try {
+      // Under an ended token the service takes only what the till has signed: that goes before the password is asked for.
+      const ended = await this.#sendDrafts().then(() => null, passOthers)
+      const isDone = await this.#sendRecords()
+      if (ended) throw ended
+      await this.#readClock()
+      if (withLists || this.#sentDrafts.length > 0 || now() - this.#listsAt > LISTS_INTERVAL_MS) await this.#readLists()
+      this.#failures = isDone ? 0 : this.#failures + 1
+      store.set({ connection: 'connected' })
+      return isDone
+    } catch (error) {
+      this.#failures += 1
+      this.#noteFailure(error)
+      return false
+    } finally {
+      store.set({ isSyncing: false })
+    }
+  }
+
+  async #sendDrafts(): Promise<void> {
+    const { store, storage } = this.#parts
+    for (const draft of store.get().drafts) {
+      if (draft.state !== 'waiting' || this.#sentDrafts.includes(draft.offlineId)) continue
+      const [path, list] = draft.kind === 'item' ? ['/sync/items', 'items'] : ['/sync/customers', 'customers']
+      const { results } = await this.#call<{ results: { status: string; message?: string }[] }>(path as string, {
+        body: { [list as string]: [{ ...draft.body, offline_id: draft.offlineId }] },
+      })
+      const refused = results.find(({ status }) => status === 'error')
+      if (!refused) this.#sentDrafts.push(draft.offlineId)
+      else {
+        await storage.putDraft({ ...draft, state: 'refused', note: refused.message ?? '' })
+        await loadLists(store, storage)
+      }
+    }
+  }
+
+  /** True if nothing is left over for a later round. */
+  async #sendRecords(): Promise<boolean> {
+    const recorder = this.#parts.recorder()
+    if (!recorder) return true
+    let isDone = true
+    const { operators, current } = this.#parts.store.get()
+    const waiting = recorder.records.filter(({ state }) => state === 'waiting')
+    for (const portion of portionsOf(waiting)) {
+      const [{ userId } = { userId: 0 }] = portion
+      const token = operators.find((each) => each.userId === userId)?.token ?? current?.token ?? null
+      const send: Send = (kind, elements) =>
+        this.#call(`/sync/${kind}`, { body: { [kind === 'cash' ? 'movements' : kind]: elements }, token })
+      const outcomes = await sendPortion(portion, send)
+      if (outcomes.some(({ state }) => state === 'later')) isDone = false
+      await this.#noteOutcomes(recorder, outcomes)
+    }
+    return isDone
+  }
+
+  async #noteOutcomes(recorder: Recorder, outcomes: readonly Outcome[]): Promise<void> {
+    await recorder.note(outcomes.flatMap(({ key, state, note }) => (state === 'later' ? [] : [{ key, state, note }])))
+    this.#parts.store.set({ records: recorder.records, missingCopy: recorder.missingCopy })
+  }
+
+  async #readClock(): Promise<void> {
+    const { store, storage, now } = this.#parts
+    const before = now()
+    const { server_time } = await this.#call<{ server_time: string }>('/sync/status')
+    const clockOffsetMs = Math.round(Date.parse(server_time) - (before + now()) / 2)
+    store.set({ clockOffsetMs })
+    await storage.set({ clockOffsetMs }).catch(() => {})
+  }
+
+  async #readLists(): Promise<void> {
+    const { store, storage, now } = this.#parts
+    const { data: config } = await this.#call<{ data: TillConfig }>('/sync/config')
+    store.set({ config })
+    await storage.set({ config })
+    for (const list of ['products', 'customers'] as const) {
+      const since = await storage.get(list === 'products' ? 'productsSince' : 'customersSince')
+      const query = since === undefined ? '' : `?${new URLSearchParams({ last_sync: since })}`
+      const answer = await this.#call<Download<SentProduct & SentCustomer>>(`/sync/${list}${query}`, {
+        isDownload: true,
+      })
+      const changed = list === 'products' ? answer.data.map(toProduct) : answer.data.map(toCustomer)
+      await storage.merge(list, changed, answer.deleted ?? [], answer.sync_timestamp, since === undefined)
+    }
+    for (const offlineId of this.#sentDrafts) await storage.deleteDraft(offlineId)
+    this.#sentDrafts = []
+    await loadLists(store, storage)
+    this.#listsAt = now()
+  }
+
+  #noteFailure(error: unknown): void {
+    const { status, retryAfterSeconds } =
+      error instanceof ServiceError ? error : { status: -1, retryAfterSeconds: null }
+    this.#waitMs = (retryAfterSeconds ?? 0) * 1000
+    this.#parts.store.set({ connection: connectionOf(status) })
+    if (status === -1) console.warn('till: a round of the synchronization has failed', error)
+  }
+}
+
+function connectionOf(status: number): Connection {
+  if (status === 0) return 'offline'
+  if (status === 401) return 'password'
+  return status === 429 || status === 503 ? 'waiting' : 'trouble'
+}
+
+/** An ended token is told after the records were sent; other failures end the round. */
+function passOthers(error: unknown): unknown {
+  if (error instanceof ServiceError && error.status === 401) return error
+  throw error
+}
