@@ -4,7 +4,7 @@ import { show } from './context.ts'
 import { Button, Field, Form, SubmitButton, useTill } from './parts.tsx'
 import { MAX_WRONG_PINS } from './pins.ts'
 import { unsentOf } from './state.ts'
-import type { Operator } from './storage.ts'
+import type { Operator } from './stored.ts'
 
 export function LoginScreen() {
   const [till, { screen, operators }] = useTill()

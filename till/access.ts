@@ -7,7 +7,7 @@ import { Recorder } from './recorder.ts'
 import { isSale } from './records.ts'
 import { callService, ServiceError } from './service.ts'
 import { unsentOf } from './state.ts'
-import type { Device, Operator } from './storage.ts'
+import type { Device, Operator } from './stored.ts'
 import { loadLists } from './sync.ts'
 
 async function openChain(till: Till, device: Device, key: CryptoKeyPair): Promise<void> {

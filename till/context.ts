@@ -2,7 +2,7 @@ import type { Journal } from './journal.ts'
 import { NotDurable, type Recorder, type Recording, type StorageValues } from './recorder.ts'
 import type { Body, Recorded } from './records.ts'
 import type { Screen, Store } from './state.ts'
-import type { Storage } from './storage.ts'
+import type { Storage } from './stored.ts'
 import type { Sync } from './sync.ts'
 
 /** The parts of a till that what happens at it is made of. */

@@ -49,10 +49,10 @@ export function Button({ children, onClick, kind = 'plain', isDisabled = false, 
       disabled={isDisabled || isBusy}
       aria-label={label}
       aria-keyshortcuts={hotkey}
+      data-key={hotkey}
       onClick={press}
     >
       {children}
-      {hotkey && <kbd aria-hidden="true">{hotkey}</kbd>}
     </button>
   )
 }

@@ -1,5 +1,5 @@
 import { toHex } from './chain.ts'
-import type { Operator } from './storage.ts'
+import type { Operator } from './stored.ts'
 
 const ITERATIONS = 200_000
 export const MAX_WRONG_PINS = 5

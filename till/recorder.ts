@@ -1,7 +1,7 @@
 import { linkElement, NO_PREDECESSOR } from './chain.ts'
 import type { Journal } from './journal.ts'
 import { type Body, type Recorded, type RecordKind, recordKey } from './records.ts'
-import type { Device, Storage } from './storage.ts'
+import type { Device, Storage } from './stored.ts'
 
 /** What is recorded next. */
 export interface Recording {

@@ -27,7 +27,7 @@ import {
   type SaleElement,
 } from './records.ts'
 import { beep } from './sounds.ts'
-import type { Draft } from './storage.ts'
+import type { Draft } from './stored.ts'
 import { loadLists } from './sync.ts'
 import { chooseByCode, readTyped } from './typed.ts'
 
@@ -39,9 +39,9 @@ export function setCart(till: Till, cart: Cart): void {
 /** Takes an item into the sale. */
 export function add(till: Till, product: Product, quantity: number, labelled: number | null = null): void {
   const { cart, preferences } = till.store.get()
-  if (cart.lines.length === MAX_LINES) return say(till, `Uma venda tem no máximo ${MAX_LINES} itens.`, true)
-  setCart(till, addProduct(cart, product, quantity, labelled))
-  say(till, '')
+  const next = addProduct(cart, product, quantity, labelled)
+  setCart(till, next)
+  say(till, next === cart ? `Uma venda tem no máximo ${MAX_LINES} itens.` : '', next === cart)
   if (preferences.sound) beep('found')
 }
 

@@ -4,7 +4,7 @@ import { save, say, show } from './context.ts'
 import { Button, Field, Form, SubmitButton, useKeys, useTill } from './parts.tsx'
 import { isPin } from './pins.ts'
 import type { ScaleSetting } from './scale-labels.ts'
-import type { Preferences } from './storage.ts'
+import type { Preferences } from './stored.ts'
 
 /** What belongs to this device alone. */
 export function SettingsScreen() {

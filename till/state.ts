@@ -2,7 +2,7 @@ import type { Cart } from './cart.ts'
 import { type Catalog, createCatalog } from './catalog.ts'
 import type { Customer, Recorded, TillConfig } from './records.ts'
 import { DEFAULT_SCALE } from './scale-labels.ts'
-import type { Device, Draft, Drawer, Operator, Parked, Preferences } from './storage.ts'
+import type { Device, Draft, Drawer, Operator, Parked, Preferences } from './stored.ts'
 
 export type Screen =
   | { readonly name: 'starting' }

@@ -4,7 +4,7 @@ import type { Recorder } from './recorder.ts'
 import type { Customer, Product, TillConfig } from './records.ts'
 import { callService, ServiceError } from './service.ts'
 import type { Connection, Store } from './state.ts'
-import type { Draft, Storage } from './storage.ts'
+import type { Draft, Storage } from './stored.ts'
 import { type Outcome, portionsOf, type Send, sendPortion } from './uploads.ts'
 
 interface SentProduct {
