@@ -5,11 +5,11 @@ import type { AddressLimit } from '#access/minute-limit.ts'
 import { sendJson } from '#http/answers.ts'
 import { projectFile } from '#http/assets.ts'
 import { chargeRead, companyBodyBudget, jsonBodyUpTo, limitLargeRequests } from '#http/bodies.ts'
-import { forbidCaching, limitUnauthenticatedBy, publicDocument, requireHttps, routed } from '#http/edge.ts'
-import { routesByPath } from '#http/paths.ts'
-import { Problem, problemOfReason } from '#http/problems.ts'
+import { forbidCaching, limitUnauthenticatedBy, mountRoutes, publicDocument, requireHttps } from '#http/edge.ts'
+import { problemOfReason } from '#http/problems.ts'
 import { verifierKey, vkeyOf } from '#integrity/note.ts'
 import type { ProofServices } from '#integrity/sale-receipts.ts'
+import { groupBy } from '#lib/collections.ts'
 import { type ApiServices, authenticate, callerOf, MAX_BODY_BYTES, type Route, requireScope } from './api-route.ts'
 import { serveContract } from './contract/contract-document.ts'
 import { handlerOf } from './handlers.ts'
@@ -108,15 +108,13 @@ export function apiV1(services: ApiServices): Router {
       PICTURE_PATH,
     ),
   ]
+  const routes = V1_ROUTES.map((route) => {
+    const { method, path, scope } = route
+    return { method, path, handlers: [requireScope(scope), ...readBody, handlerOf(route, services)] }
+  })
   const areas = new Map<string, Router>()
-  for (const [path, routes] of routesByPath(V1_ROUTES)) {
-    const area = areas.get(areaOf(path)) ?? express.Router(EXACT)
-    areas.set(areaOf(path), area)
-    const one = area.route(path).all(routed(`/api/v1${path}`))
-    for (const route of routes) one[route.method](requireScope(route.scope), ...readBody, handlerOf(route, services))
-    const Allow = routes.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : method.toUpperCase())).join(', ')
-    one.all((_request, _response, next) => next(new Problem('method_not_allowed', undefined, { Allow })))
-  }
+  for (const [area, ofArea] of groupBy(routes, ({ path }) => areaOf(path)))
+    areas.set(area, mountRoutes(express.Router(EXACT), '/api/v1', ofArea))
   router.use((request, response, next) => {
     const area = areas.get(areaOf(request.path))
     if (area) area(request, response, next)

@@ -1,6 +1,6 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
+import type { ErrorRequestHandler, Request, RequestHandler, Response, Router } from 'express'
 import helmet from 'helmet'
 import type { Rate } from '#access/api-authenticator.ts'
 import type { AddressLimit } from '#access/minute-limit.ts'
@@ -8,10 +8,12 @@ import { SealsUnwritable } from '#integrity/checkpoint.ts'
 import { WritesBlocked } from '#integrity/installation-check.ts'
 import { LedgerAhead } from '#ledger/ledgers.ts'
 import { CannotOpen, KeysMissing } from '#ledger/sealed-fields.ts'
+import { groupBy } from '#lib/collections.ts'
 import { type LogError, TenantLimitExceeded, Unavailable } from '#lib/errors.ts'
 import { ProviderMisconfigured, ProviderUnavailable, StoreNotConnected } from '#payments/provider-port.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { sendProblem } from './answers.ts'
+import { bySpecificity } from './paths.ts'
 import { httpStatusOf, Problem, problemOfReason } from './problems.ts'
 
 /** Refuses a request without a Host, or with several: a proxy may have seen another one (RFC 9112, 3.2). */
@@ -146,12 +148,45 @@ export const traced: RequestHandler = (request, response, next) => {
   next()
 }
 
-/** Notes the pattern of the matched route for metrics, never the path. */
-export function routed(pattern: string): RequestHandler {
-  return (_request, response, next) => {
-    response.locals.route = pattern
-    next()
+/** What an interface answers at an address: the descriptors of every interface end as this. */
+export interface HttpRoute {
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
+  /** Pattern of Express below the prefix: `/sales/:id`. */
+  readonly path: string
+  readonly handlers: readonly RequestHandler[]
+}
+
+interface Mounting {
+  /** Before the handlers of any method. */
+  readonly first?: readonly RequestHandler[]
+  readonly refuse?: (problem: Problem) => RequestHandler
+}
+
+const passOn =
+  (problem: Problem): RequestHandler =>
+  (_request, _response, next) =>
+    next(problem)
+
+/** Adds routes to a router: the pattern is noted for metrics, never the path, and other methods are 405. */
+export function mountRoutes(
+  router: Router,
+  prefix: string,
+  routes: readonly HttpRoute[],
+  { first = [], refuse = passOn }: Mounting = {},
+): Router {
+  for (const [path, ofPath] of groupBy(bySpecificity(routes), (route) => route.path)) {
+    const one = router.route(path).all(
+      (_request, response, next) => {
+        response.locals.route = `${prefix}${path === '/' ? '' : path}`
+        next()
+      },
+      ...first,
+    )
+    for (const { method, handlers } of ofPath) one[method](...handlers)
+    const Allow = ofPath.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : method.toUpperCase())).join(', ')
+    one.all(refuse(new Problem('method_not_allowed', undefined, { Allow })))
   }
+  return router
 }
 
 /** A finished request, described by a bounded set of values. */

@@ -1,6 +1,5 @@
 import type * as z from 'zod'
 import { describeIssues, type Problems } from '#domain/refusals.ts'
-import { groupBy } from '#lib/collections.ts'
 
 /** Path parameters, as text. */
 export type Params = Readonly<Record<string, string>>
@@ -11,18 +10,9 @@ export type Params = Readonly<Record<string, string>>
  */
 const specificity = (path: string): string => path.replaceAll(/:\w+/g, '~')
 
-/** What all routes have: those of API v1, of the panel and of tills. */
-interface RouteAt {
-  readonly path: string
-}
-
 /** Routes in the order in which they match: `/customers/batch` is not the customer with the id `batch`. */
-export const bySpecificity = <R extends RouteAt>(routes: readonly R[]): R[] =>
+export const bySpecificity = <R extends { readonly path: string }>(routes: readonly R[]): R[] =>
   routes.toSorted((a, b) => (specificity(a.path) < specificity(b.path) ? -1 : 1))
-
-/** The same, together by their paths. */
-export const routesByPath = <R extends RouteAt>(routes: readonly R[]): Map<string, R[]> =>
-  groupBy(bySpecificity(routes), ({ path }) => path)
 
 /** Parameters of a path that matches a route pattern; null if it does not match. */
 export function matchPath(pattern: string, path: string): Record<string, string> | null {

@@ -1,11 +1,10 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import { Password } from '#access/passwords.ts'
 import { Email } from '#domain/text.ts'
-import { limited, limitUnauthenticatedBy, routed } from '#http/edge.ts'
+import { type HttpRoute, limited, limitUnauthenticatedBy, mountRoutes } from '#http/edge.ts'
 import { formText } from './forms/panel-form.ts'
 import { formOf, link, PANEL } from './page-context.ts'
 import { sendPlainPage, sendRedirect } from './panel-answer.tsx'
-import { onlyBy } from './panel-guard.ts'
 import { beginSecondStep, openSession } from './panel-login.tsx'
 import type { PanelServices } from './panel-route.ts'
 import { loginOriginOf } from './panel-session.ts'
@@ -16,11 +15,10 @@ export function linkRoutes(context: PanelServices, readForm: RequestHandler): Ro
   const router = express.Router({ caseSensitive: true })
   const limitAnonymous = limitUnauthenticatedBy(context.limits.addresses)
   const { invitations, passwordLinks } = context.access
-  const at = (path: string) =>
-    router.route(path).all(routed(`${PANEL}${path}`), async (request, response, next) => {
-      await limitAnonymous(request, response)
-      next()
-    })
+  const limit: RequestHandler = async (request, response, next) => {
+    await limitAnonymous(request, response)
+    next()
+  }
 
   async function showInvitation(response: Response, code: string, problem?: string, status = 200): Promise<void> {
     const invitation = await invitations.find(code)
@@ -37,35 +35,37 @@ export function linkRoutes(context: PanelServices, readForm: RequestHandler): Ro
     })
   }
 
-  at('/convite')
-    .get((request, response) => showInvitation(response, codeOf(request)))
-    .post(readForm, (request, response) => acceptInvitationLink(context, request, response, showInvitation))
-    .all(onlyBy('GET, HEAD, POST'))
-  at('/esqueci')
-    .get((_request, response) => sendForgotten(response, passwordLinks.isAvailable))
-    .post(readForm, async (request, response) => {
-      const counted = await passwordLinks.asked.consume(request.ip ?? '')
-      if (counted.limited) throw limited(counted)
-      const email = Email.safeParse(formText(formOf(request), 'email'))
-      if (email.success) passwordLinks.ask(email.data)
-      sendRedirect(response, link('/entrar'), 'link-enviado')
-    })
-    .all(onlyBy('GET, HEAD, POST'))
-  at('/nova-senha')
-    .get((request, response) => sendNewPassword(response, codeOf(request)))
-    .post(readForm, async (request, response) => {
-      const { code, password, problem } = passwordIn(request)
-      if (problem) return sendNewPassword(response, code, problem)
-      const isSet = await passwordLinks.use(code, password, response.locals.requestId as string)
-      if (!isSet)
-        return sendOver(
-          response,
-          'Este link não é mais válido. Peça outro em "Esqueci a senha" ou a um proprietário da empresa.',
-        )
-      sendRedirect(response, link('/entrar'), 'senha-trocada')
-    })
-    .all(onlyBy('GET, HEAD, POST'))
-  return router
+  const ask: RequestHandler = async (request, response) => {
+    const counted = await passwordLinks.asked.consume(request.ip ?? '')
+    if (counted.limited) throw limited(counted)
+    const email = Email.safeParse(formText(formOf(request), 'email'))
+    if (email.success) passwordLinks.ask(email.data)
+    sendRedirect(response, link('/entrar'), 'link-enviado')
+  }
+
+  const setPassword: RequestHandler = async (request, response) => {
+    const { code, password, problem } = passwordIn(request)
+    if (problem) return sendNewPassword(response, code, problem)
+    const isSet = await passwordLinks.use(code, password, response.locals.requestId as string)
+    if (!isSet)
+      return sendOver(
+        response,
+        'Este link não é mais válido. Peça outro em "Esqueci a senha" ou a um proprietário da empresa.',
+      )
+    sendRedirect(response, link('/entrar'), 'senha-trocada')
+  }
+
+  const accept: RequestHandler = (request, response) => acceptInvitationLink(context, request, response, showInvitation)
+  const page = (path: string, show: RequestHandler, submit: RequestHandler): HttpRoute[] => [
+    { method: 'get', path, handlers: [show] },
+    { method: 'post', path, handlers: [readForm, submit] },
+  ]
+  const routes = [
+    ...page('/convite', (request, response) => showInvitation(response, codeOf(request)), accept),
+    ...page('/esqueci', (_request, response) => sendForgotten(response, passwordLinks.isAvailable), ask),
+    ...page('/nova-senha', (request, response) => sendNewPassword(response, codeOf(request)), setPassword),
+  ]
+  return mountRoutes(router, PANEL, routes, { first: [limit] })
 }
 
 /** Shows the page of an invitation's code, or that it is over. */

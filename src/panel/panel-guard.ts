@@ -42,12 +42,6 @@ function isOwnSite(request: Request): boolean {
   return URL.canParse(origin) && new URL(origin).host === request.headers.host
 }
 
-/** Answers 405 to all methods except those in `allow`. */
-export const onlyBy =
-  (allow: string): RequestHandler =>
-  (_request, _response, next) =>
-    next(new Problem('method_not_allowed', undefined, { Allow: allow }))
-
 /** @throws Problem if a parameter contains U+0000, which Postgres cannot store in a text */
 export function requireText(query: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(query)) {

@@ -3,13 +3,12 @@ import type { CompletedLogin, LoginFailure, PendingLogin } from '#access/login.t
 import type { SecondStep } from '#access/second-factors.ts'
 import { csrfTokenOf } from '#access/sessions.ts'
 import { Email } from '#domain/text.ts'
-import { routed } from '#http/edge.ts'
+import { mountRoutes } from '#http/edge.ts'
 import { type FormBody, formText } from './forms/panel-form.ts'
 import { formOf, link, PANEL } from './page-context.ts'
 import { sendPlainPage, sendRedirect } from './panel-answer.tsx'
 import { asset } from './panel-assets.ts'
 import { doneBefore, forgetDone } from './panel-cookies.ts'
-import { onlyBy } from './panel-guard.ts'
 import type { PanelServices } from './panel-route.ts'
 import {
   clearSessionCookie,
@@ -220,8 +219,7 @@ const PasskeyProblem = () => (
 export function loginRoutes(context: PanelServices, readForm: RequestHandler): Router {
   const { login, sessions } = context.access
   const router = express.Router({ caseSensitive: true })
-  const enter = router.route('/entrar').all(routed(`${PANEL}/entrar`))
-  enter.get((request, response) => {
+  const show: RequestHandler = (request, response) => {
     const done = doneBefore(request, request.query.feito)
     if (done) forgetDone(response)
     sendLogin(response, {
@@ -229,8 +227,8 @@ export function loginRoutes(context: PanelServices, readForm: RequestHandler): R
       target: { next: String(request.query.para ?? ''), typed: '', company: '' },
       flash: done,
     })
-  })
-  enter.post(readForm, async (request, response) => {
+  }
+  const enter: RequestHandler = async (request, response) => {
     const form = formOf(request)
     const [address, password] = [formText(form, 'email'), formText(form, 'password')]
     const target = loginTargetOf(form)
@@ -241,20 +239,7 @@ export function loginRoutes(context: PanelServices, readForm: RequestHandler): R
     const failure =
       outcome.kind === 'loggedIn' ? await openSession(context, request, response, { ...outcome, target }) : outcome
     if (failure) sendRefused(response, failure, { email: address, target })
-  })
-  enter.all(onlyBy('GET, HEAD, POST'))
-  router
-    .route(SECOND_STEP_PATH)
-    .all(routed(`${PANEL}${SECOND_STEP_PATH}`))
-    // Opened without the form: the login begins again.
-    .get((_request, response) => sendRedirect(response, link('/entrar')))
-    .post(readForm, (request, response) => submitSecondStep(context, request, response))
-    .all(onlyBy('GET, HEAD, POST'))
-  router
-    .route('/sair')
-    .all(routed(`${PANEL}/sair`))
-    .post(readForm, (request, response) => leave(request, response))
-    .all(onlyBy('POST'))
+  }
 
   async function leave(request: Request, response: Response): Promise<void> {
     const session = await panelSessionOf(context, request)
@@ -265,7 +250,18 @@ export function loginRoutes(context: PanelServices, readForm: RequestHandler): R
     clearSessionCookie(request, response)
     sendRedirect(response, link('/entrar'), 'saiu')
   }
-  return router
+  const toLogin: RequestHandler = (_request, response) => sendRedirect(response, link('/entrar'))
+  return mountRoutes(router, PANEL, [
+    { method: 'get', path: '/entrar', handlers: [show] },
+    { method: 'post', path: '/entrar', handlers: [readForm, enter] },
+    // Opened without the form: the login begins again.
+    { method: 'get', path: SECOND_STEP_PATH, handlers: [toLogin] },
+    {
+      ...{ method: 'post', path: SECOND_STEP_PATH },
+      handlers: [readForm, (request, response) => submitSecondStep(context, request, response)],
+    },
+    { method: 'post', path: '/sair', handlers: [readForm, leave] },
+  ])
 }
 
 const WRONG = { kind: 'wrong', message: 'E-mail ou senha incorretos.' } as const

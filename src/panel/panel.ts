@@ -12,8 +12,8 @@ import {
   holdBody,
   unauthenticatedBodyBudget,
 } from '#http/bodies.ts'
-import { limitUnauthenticatedBy, problemHandler, requireHttps, routed } from '#http/edge.ts'
-import { type Params, routesByPath } from '#http/paths.ts'
+import { type HttpRoute, limitUnauthenticatedBy, mountRoutes, problemHandler, requireHttps } from '#http/edge.ts'
+import type { Params } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import type { KeyedSemaphore } from '#lib/fair-sharing.ts'
 import { countPending, type PendingCounts } from '#queries/company-queries.ts'
@@ -48,7 +48,7 @@ import {
   stepFirst,
 } from './panel-answer.tsx'
 import { serveAssets } from './panel-assets.ts'
-import { onlyBy, pagePolicy, requireOwnSite, requireText } from './panel-guard.ts'
+import { pagePolicy, requireOwnSite, requireText } from './panel-guard.ts'
 import { ifStillAllowed, LIVE_PATH, liveStream, whileAllowed } from './panel-live.tsx'
 import { loginRoutes } from './panel-login.tsx'
 import type {
@@ -142,34 +142,17 @@ export function panel(context: PanelServices): Router {
     parserOf(companyBodyBudget(context.traffic.bodies), context.access.authenticator),
     requireSessionStill(context, login),
   )
-  router
-    .route(LIVE_PATH)
-    .all(routed(`${PANEL}${LIVE_PATH}`))
-    .get(liveStream(context))
-    .all(onlyBy('GET, HEAD'))
-  router
-    .route(PACK_DOWNLOAD)
-    .all(routed(`${PANEL}${PACK_DOWNLOAD}`))
-    .get(stepFirst, packDownload(context))
-    .all(onlyBy('GET, HEAD'))
-  router
-    .route(DATA_EXPORT_PATH)
-    .all(routed(`${PANEL}${DATA_EXPORT_PATH}`))
-    .get(stepFirst, dataExportDownload(context))
-    .all(onlyBy('GET, HEAD'))
-  router
-    .route(RECEIPT_FILE_PATH)
-    .all(routed(`${PANEL}${RECEIPT_FILE_PATH}`))
-    .get(stepFirst, receiptFileDownload())
-    .all(onlyBy('GET, HEAD'))
-  const files = fileTurns()
-  for (const [path, routes] of routesByPath(PANEL_ROUTES)) {
-    const one = router.route(path).all(routed(`${PANEL}${path}`))
-    for (const route of routes)
-      one['submit' in route ? 'post' : 'get'](handlerOf(route, { files, pages: context.traffic.panelTurns }))
-    const Allow = routes.map((route) => ('submit' in route ? 'POST' : 'GET, HEAD')).join(', ')
-    one.all(onlyBy(Allow))
-  }
+  const turns = { files: fileTurns(), pages: context.traffic.panelTurns }
+  const pages = PANEL_ROUTES.map((route): HttpRoute => {
+    return { method: 'submit' in route ? 'post' : 'get', path: route.path, handlers: [handlerOf(route, turns)] }
+  })
+  mountRoutes(router, PANEL, [
+    { method: 'get', path: LIVE_PATH, handlers: [liveStream(context)] },
+    { method: 'get', path: PACK_DOWNLOAD, handlers: [stepFirst, packDownload(context)] },
+    { method: 'get', path: DATA_EXPORT_PATH, handlers: [stepFirst, dataExportDownload(context)] },
+    { method: 'get', path: RECEIPT_FILE_PATH, handlers: [stepFirst, receiptFileDownload()] },
+    ...pages,
+  ])
   router.use((_request, _response, next) => next(new Problem('not_found')))
   router.use(problemHandler(context.log, answerPanelFailure))
   return router

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import express, { type Request, type Response, type Router } from 'express'
+import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import * as z from 'zod'
 import { networkOf } from '#access/minute-limit.ts'
 import { Alias } from '#commands/store-commands.ts'
@@ -7,7 +7,7 @@ import { describeIssues } from '#domain/refusals.ts'
 import { boundedText, limitedText } from '#domain/text.ts'
 import { sendJson, sendProblem } from '#http/answers.ts'
 import { holdBody, tooLarge, unauthenticatedBodyBudget } from '#http/bodies.ts'
-import { limited, problemOf, routed } from '#http/edge.ts'
+import { limited, mountRoutes, problemOf } from '#http/edge.ts'
 import { pathId } from '#http/paths.ts'
 import { httpStatusOf, Problem, problemBody } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -306,12 +306,8 @@ type ReceiverServices = Pick<Services, 'payments' | 'limits' | 'traffic' | 'log'
  */
 export function notificationReceiver(services: ReceiverServices): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
-  const one = router.route(PATH).all(routed(`/webhook${PATH}`))
-  one.post((request, response) => receive(services, request, response))
-  one.all(() => {
-    throw new Problem('method_not_allowed', undefined, { Allow: 'POST' })
-  })
-  return router
+  const handle: RequestHandler = (request, response) => receive(services, request, response)
+  return mountRoutes(router, '/webhook', [{ method: 'post', path: PATH, handlers: [handle] }])
 }
 
 /** Counts a notification against its IP address; null while within the limit. */

@@ -17,7 +17,7 @@ import {
   serveBrandStyles,
 } from '#http/assets.ts'
 import { bodyProblem, holdBody, unauthenticatedBodyBudget } from '#http/bodies.ts'
-import { limited, limitUnauthenticatedBy, problemHandler, requireHttps, routed } from '#http/edge.ts'
+import { limited, limitUnauthenticatedBy, mountRoutes, problemHandler, requireHttps } from '#http/edge.ts'
 import { type FailureReason, httpStatusOf, Problem, type ProblemCode } from '#http/problems.ts'
 import { paymentOptions } from '#payments/pay-order.ts'
 import { type BuyersOrder, checkoutStateOf, findBuyersOrder, mayAskForPix, type Shop } from '#queries/order-queries.ts'
@@ -205,25 +205,19 @@ export function checkout(services: CheckoutServices): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
   router.use('/assets', assets.serve(), serveBrandStyles())
   router.use(pagePolicy, requireHttps(limitUnauthenticatedBy(limits.checkouts)), limitAddresses(limits.checkouts))
-  serve(router, ORDER, 'get', 'GET, HEAD', (request, response) => show(desk, request, response))
-  serve(router, `${ORDER}/ao-vivo`, 'get', 'GET, HEAD', async (request, response) =>
-    streamTo(desk.followers, await orderOf(desk, request, response), request, response),
-  )
-  serve(router, `${ORDER}/pix`, 'post', 'POST', (request, response) => pay(desk, request, response))
+  const follow: RequestHandler = async (request, response) =>
+    streamTo(desk.followers, await orderOf(desk, request, response), request, response)
+  mountRoutes(router, CHECKOUT, [
+    { method: 'get', path: ORDER, handlers: [(request, response) => show(desk, request, response)] },
+    { method: 'get', path: `${ORDER}/ao-vivo`, handlers: [follow] },
+    { method: 'post', path: `${ORDER}/pix`, handlers: [(request, response) => pay(desk, request, response)] },
+  ])
   router.use((_request, _response, next) => next(new Problem('not_found')))
   // The request path is a credential and must not be logged.
   router.use(
     problemHandler((_, error, fields) => log('checkout: request failed', error, fields), answerCheckoutFailure),
   )
   return router
-}
-
-function serve(router: Router, path: string, method: 'get' | 'post', allow: string, handler: RequestHandler): void {
-  const one = router.route(path).all(routed(`${CHECKOUT}${path}`))
-  one[method](handler)
-  one.all(() => {
-    throw new Problem('method_not_allowed', undefined, { Allow: allow })
-  })
 }
 
 const limitAddresses =

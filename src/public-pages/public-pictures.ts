@@ -1,5 +1,5 @@
 import express, { type Request, type Response, type Router } from 'express'
-import { limited, limitUnauthenticatedBy, requireHttps, routed } from '#http/edge.ts'
+import { type HttpRoute, limited, limitUnauthenticatedBy, mountRoutes, requireHttps } from '#http/edge.ts'
 import { pathId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { findLogo, findPicture } from '#queries/company-queries.ts'
@@ -35,22 +35,18 @@ export function servePictures({ reads: { poolOf }, limits }: Pick<Services, 'rea
     else response.type('image/webp').send(content)
   }
 
-  function serve(path: string, find: FindByDigest): void {
-    const one = router
-      .route(path)
-      .all(routed(`${PICTURES}${path}`), requireHttps(limitUnauthenticatedBy(limits.pictures)))
-    one.get((request, response) => answer(request, response, find))
-    one.all(() => {
-      throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
-    })
-  }
-
-  serve('/:company_id/logo/:file', (_request, companyId, digest) =>
+  const at = (path: string, find: FindByDigest): HttpRoute => ({
+    ...{ method: 'get', path },
+    handlers: [(request, response) => answer(request, response, find)],
+  })
+  const logo = at('/:company_id/logo/:file', (_request, companyId, digest) =>
     findLogo(fullReader(poolOf(companyId), companyId), digest),
   )
-  serve('/:company_id/:id/:file', async ({ params }, companyId, digest) => {
+  const picture = at('/:company_id/:id/:file', async ({ params }, companyId, digest) => {
     const itemId = pathId(params.id as string)
     return itemId === null ? null : findPicture(fullReader(poolOf(companyId), companyId), itemId, digest)
   })
-  return router
+  return mountRoutes(router, PICTURES, [logo, picture], {
+    first: [requireHttps(limitUnauthenticatedBy(limits.pictures))],
+  })
 }

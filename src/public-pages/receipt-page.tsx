@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import express, { type Router } from 'express'
+import express, { type RequestHandler, type Router } from 'express'
 import { renderToString } from 'preact-render-to-string'
 import { BASE_STYLE, projectFile } from '#http/assets.ts'
-import { limited, limitUnauthenticatedBy, requireHttps, routed } from '#http/edge.ts'
-import { Problem } from '#http/problems.ts'
+import { limited, limitUnauthenticatedBy, mountRoutes, requireHttps } from '#http/edge.ts'
 import { isEntry, parseStatement, type RingEntry } from '#integrity/checkpoint-keys.ts'
 import { installationOf } from '#integrity/installation.ts'
 import { keyIdOf, rawOf } from '#integrity/note.ts'
@@ -119,8 +118,7 @@ const jsonOf = (value: object): string => JSON.stringify(value).replaceAll('<', 
 export function serveVerificationPage(services: Pick<Services, 'reads' | 'proofs' | 'limits'>): Router {
   const { reads, proofs, limits } = services
   const router = express.Router({ caseSensitive: true, strict: true })
-  const one = router.route('/').all(routed(RECEIPT_PAGE), requireHttps(limitUnauthenticatedBy(limits.checkouts)))
-  one.get(async (request, response) => {
+  const handle: RequestHandler = async (request, response) => {
     const counted = await limits.checkouts.consume(request.ip ?? '')
     if (counted.limited) throw limited(counted)
     const [{ family }, entries] = await Promise.all([installationOf(reads.pool), proofs.proof.keys()])
@@ -129,11 +127,10 @@ export function serveVerificationPage(services: Pick<Services, 'reads' | 'proofs
     // Keys rotate: the page must embed the present ring.
     response.setHeader('Cache-Control', 'no-cache')
     response.type('html').send(documentOf(trustedOf(family, entries)))
+  }
+  return mountRoutes(router, RECEIPT_PAGE, [{ method: 'get', path: '/', handlers: [handle] }], {
+    first: [requireHttps(limitUnauthenticatedBy(limits.checkouts))],
   })
-  one.all(() => {
-    throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
-  })
-  return router
 }
 
 /**

@@ -72,5 +72,5 @@ export interface SyncOperation {
 
 export interface SyncRoute extends SyncOperation {
   /** Answers, or throws a Problem. */
-  handle(request: Request, response: Response): Promise<void>
+  readonly handle: (request: Request, response: Response) => Promise<void>
 }

@@ -12,7 +12,7 @@ import {
   limitLargeRequests,
   unauthenticatedBodyBudget,
 } from '#http/bodies.ts'
-import { limitUnauthenticatedBy, problemHandler, requireHttps, routed } from '#http/edge.ts'
+import { limitUnauthenticatedBy, mountRoutes, problemHandler, requireHttps } from '#http/edge.ts'
 import { Problem, parseInput } from '#http/problems.ts'
 import { createTimeSlicer } from '#lib/fair-sharing.ts'
 import type { EncodedText } from '#lib/memory.ts'
@@ -101,15 +101,13 @@ export function syncRouter(services: SyncServices): Router {
   ]
   const bodyReaders = (isOpen: true | undefined, limit: number): RequestHandler[] =>
     isOpen ? jsonBodyUpTo(limit, loginBudget) : countBodyBytes(limit, companyBudget, access.authenticator)
-  for (const route of routesOf(services)) {
-    const readBody = route.bodyBytes ? bodyReaders(route.isOpen, route.bodyBytes) : []
-    const recheckToken = route.bodyBytes ? [requireTokenStill(access.tokens)] : []
-    const middleware = route.isOpen ? readBody : [authenticated, limitLarge, ...readBody, ...recheckToken]
-    const handlers = router.route(route.path).all(routed(`/api${route.path}`))
-    handlers[route.method](...middleware, (request, response) => route.handle(request, response))
-    const Allow = route.method === 'get' ? 'GET, HEAD' : 'POST'
-    handlers.all(refuse(new Problem('method_not_allowed', undefined, { Allow })))
-  }
+  const routes = routesOf(services).map(({ method, path, isOpen, bodyBytes, handle }) => {
+    const readBody = bodyBytes ? bodyReaders(isOpen, bodyBytes) : []
+    const recheckToken = bodyBytes ? [requireTokenStill(access.tokens)] : []
+    const middleware = isOpen ? readBody : [authenticated, limitLarge, ...readBody, ...recheckToken]
+    return { method, path, handlers: [...middleware, handle] }
+  })
+  mountRoutes(router, '/api', routes, { refuse })
   router.use(refuse(new Problem('not_found')))
   router.use(problemHandler(services.log, answerSyncProblem))
   return router

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import express, { type Request, type Response } from 'express'
 import { v7 as uuidv7 } from 'uuid'
 import { createAddressLimit } from '#access/minute-limit.ts'
-import { type ObservedRequest, routed } from '#http/edge.ts'
+import { mountRoutes, type ObservedRequest } from '#http/edge.ts'
 import { createApp } from '#service/interfaces.ts'
 import { serveMetrics } from '#service/metrics.ts'
 import { type Reply, send } from '../../support/api.ts'
@@ -30,10 +30,11 @@ describe('/metrics', () => {
       log: () => {},
     })
     const sales = express.Router()
-    const sale = sales.route('/api/v1/sales/:id').all(routed('/api/v1/sales/:id'))
-    sale.get((_request, response) => void response.json({}))
-    sale.post((request) => void request.socket.destroy())
-    open(async () => ({ parts: {} }), sales)
+    mountRoutes(sales, '/api/v1', [
+      { method: 'get', path: '/sales/:id', handlers: [(_request, response) => void response.json({})] },
+      { method: 'post', path: '/sales/:id', handlers: [(request) => void request.socket.destroy()] },
+    ])
+    open(async () => ({ parts: {} }), express.Router().use('/api/v1', sales))
     servers.push(server)
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
