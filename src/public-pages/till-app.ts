@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import express, { type RequestHandler, type Response, type Router } from 'express'
 import { type Coding, codingOf, compressFully } from '#http/answers.ts'
 import { projectFile } from '#http/assets.ts'
-import { routed } from '#http/edge.ts'
+import { type HttpRoute, mountRoutes } from '#http/edge.ts'
 import { Problem } from '#http/problems.ts'
 
 /** Where browsers open the till. */
@@ -82,22 +82,17 @@ export function serveTillApp(): Router {
     built ??= readTill()
     return built
   }
-  const get = (path: string, handle: RequestHandler) => {
-    const route = router.route(path).all(routed(`${TILL_APP}${path}`))
-    route.get(handle)
-    route.all(() => {
-      throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
-    })
-  }
-  get('/', (_request, response) => send(response, till().page, ASKED))
-  get('/worker.js', (_request, response) => {
-    response.setHeader('Service-Worker-Allowed', TILL_APP)
-    return send(response, till().worker, ASKED)
-  })
-  get('/files/:name', (request, response) => {
-    const file = till().files.get(String(request.params.name))
-    if (!file) throw new Problem('not_found')
-    return send(response, file, FOREVER)
-  })
-  return router
+  const get = (path: string, handle: RequestHandler): HttpRoute => ({ method: 'get', path, handlers: [handle] })
+  return mountRoutes(router, TILL_APP, [
+    get('/', (_request, response) => send(response, till().page, ASKED)),
+    get('/worker.js', (_request, response) => {
+      response.setHeader('Service-Worker-Allowed', TILL_APP)
+      return send(response, till().worker, ASKED)
+    }),
+    get('/files/:name', (request, response) => {
+      const file = till().files.get(String(request.params.name))
+      if (!file) throw new Problem('not_found')
+      return send(response, file, FOREVER)
+    }),
+  ])
 }
