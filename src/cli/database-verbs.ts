@@ -63,14 +63,16 @@ const LOSSES = `The database is rebuilt from the event store. Data that only the
   - secrets of webhooks, access tokens and notification secrets of stores
   - pending webhook deliveries and sequence numbers; stored answers of the last 24 hours; refused offline sales; logs`
 
-const CONFIRM = 'confirme com --yes que o que só o banco perdido tinha está perdido'
+const CONFIRM = 'confirm by --yes that what only the lost database had is gone'
 
 export const databaseRebuildVerbs: Verbs<'database rebuild'> = {
   'database rebuild': {
     async run({ config, addresses, progress }, { yes, 'without-keys': withoutKeys }) {
       const { EVENTSTORE_URL: eventStoreUrl } = config
       if (eventStoreUrl === undefined)
-        throw new Refused(invalid('EVENTSTORE_URL', 'os livros das empresas estão nesse banco: restaure um backup'))
+        throw new Refused(
+          invalid('EVENTSTORE_URL', 'not set: the ledgers are in this Postgres; restore a backup instead'),
+        )
       process.stderr.write(`${LOSSES}\n`)
       if (yes === undefined) throw new Refused(invalid('yes', CONFIRM))
       progress.begin('events', null)
@@ -182,7 +184,7 @@ export const restoredVerbs: Verbs<'restored'> = {
 function parsePastInstant(text: string): string {
   const ms = Date.parse(text)
   if (!/[Zz]|[+-]\d\d:\d\d$/.test(text) || Number.isNaN(ms))
-    throw new Refused(invalid('lost-after', 'deve ser um instante com fuso, como 2026-03-10T12:00:00Z'))
-  if (ms > Date.now()) throw new Refused(invalid('lost-after', 'não pode estar no futuro'))
+    throw new Refused(invalid('lost-after', 'must be a time with an offset, such as 2026-03-10T12:00:00Z'))
+  if (ms > Date.now()) throw new Refused(invalid('lost-after', 'must not be in the future'))
   return new Date(ms).toISOString()
 }

@@ -183,7 +183,7 @@ export const witnessVerbs: Verbs<'witness'> = {
       const path = file ?? join(config.DATA_DIR, 'witness.json')
       const logs = keysOf(log === undefined ? await vkeysOf(url) : log.split('\n'))
       await mkdir(dirname(path), { recursive: true })
-      if (!NAME.test(name)) throw new Refused(invalid('name', 'não pode ter espaços nem o sinal de mais'))
+      if (!NAME.test(name)) throw new Refused(invalid('name', 'must have neither blanks nor a plus sign'))
       const witness = await openWitness({ file: path, name, logs, now: () => new Date() })
       const running = await serveWitness(witness, listening)
       process.stdout.write(`${[...new Set(logs.map((key) => key.name))].map((each) => `cosigns ${each}\n`).join('')}`)
@@ -198,7 +198,7 @@ export const witnessVerbs: Verbs<'witness'> = {
 function keysOf(vkeys: readonly string[]): VerifierKey[] {
   return vkeys.map((vkey) => {
     const key = parseVkey(vkey)
-    if (!key) throw new Refused(invalid('log', `não é uma chave de verificação: ${vkey}`))
+    if (!key) throw new Refused(invalid('log', `is no verification key: ${vkey}`))
     return key
   })
 }
@@ -208,6 +208,6 @@ async function vkeysOf(url: string): Promise<string[]> {
   const answer = await fetch(`${url}/proof/keys`).catch(() => null)
   const keys = answer?.ok ? Keys.safeParse(await answer.json()) : null
   if (!keys?.success || keys.data.keys.length === 0)
-    throw new Refused(invalid('log', `informe-a: em ${url} não há um serviço que já tenha selado`))
+    throw new Refused(invalid('log', `is required: no service that has signed a checkpoint answers at ${url}`))
   return keys.data.keys.map(({ log_vkey }) => log_vkey)
 }

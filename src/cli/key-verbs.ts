@@ -13,7 +13,10 @@ export const keyVerbs: Omit<Verbs<'key'>, 'key list'> = {
   'key create': {
     async run(context, { company, name, scopes: text, 'expires-at': expires_at }) {
       const scopes = parseScopes(text)
-      if (!scopes) throw new Refused(invalid('scopes', 'há um escopo desconhecido'))
+      if (!scopes)
+        throw new Refused(
+          invalid('scopes', 'has an unknown scope: give all, read, or scopes such as sales:read,sales:write'),
+        )
       const { core, companyId, isTest } = await companyIdFrom(context, company)
       const { key, prefix, hash } = newKey(randomBytes(KEY_BYTES), modeOf(isTest))
       const input = validateInput(CreateApiKeyInput, { name, scopes, prefix, hash, ...givenFlags({ expires_at }) })

@@ -47,7 +47,7 @@ export function sealingOf({ sealing }: Pick<Core, 'sealing'>): Sealing {
 const sealVerb: Verb<'ledger seal'> = {
   async run(context, { company, all }) {
     if ((company === undefined) === (all === undefined))
-      throw new Refused(invalid('company', 'informe --company ou --all, um só'))
+      throw new Refused(invalid('company', 'give either --company or --all'))
     if (company !== undefined) {
       const { core, companyId } = await companyIdFrom(context, company)
       return withRefusals(async () => {
@@ -105,7 +105,7 @@ async function withRefusals<T>(work: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (error instanceof LedgerNotIntact) throw notIntactRefusal(error)
     if (error instanceof CheckpointAltered)
-      throw new Refused(invalid('company', `o último selo foi alterado: ${error.message}`))
+      throw new Refused(invalid('company', `the last checkpoint was changed: ${error.message}`))
     if (error instanceof WrongSealKey) throw new Refused(invalid('seal-key', error.message))
     throw error
   }
@@ -113,8 +113,8 @@ async function withRefusals<T>(work: () => Promise<T>): Promise<T> {
 
 function notIntactRefusal({ companyId, verification }: LedgerNotIntact): Refused {
   const { revision, reason } = verification.first_error ?? {}
-  const found = `o livro da empresa ${companyId} não está íntegro: ${reason} na revisão ${revision}`
-  return new Refused(invalid('company', `${found}; um selo faria valer o que foi alterado`))
+  const found = `the ledger of company ${companyId} is not intact: ${reason} at revision ${revision}`
+  return new Refused(invalid('company', `${found}; a checkpoint would vouch for the change`))
 }
 
 const publicKeyVerb: Verb<'ledger public-key'> = {
@@ -147,7 +147,7 @@ export const ledgerSealVerbs: Verbs<'ledger seal' | 'ledger public-key' | 'seal-
   },
   'seal-key adopt': {
     async run(context, { reason }) {
-      if (!LINE.test(reason)) throw new Refused(invalid('reason', 'deve ser uma linha de até 500 caracteres'))
+      if (!LINE.test(reason)) throw new Refused(invalid('reason', 'must be one line of at most 500 characters'))
       return changeKey(context, (sealing) => adoptKey(sealing, reason))
     },
   },

@@ -40,7 +40,7 @@ const PAGE = 200
 
 const SubjectFlag = z.object({ subject: Subject })
 
-const AT = 'deve ser uma revisão do livro ou uma data com hora e fuso, como "2026-11-21T08:17:15-03:00"'
+const AT = 'must be a revision, or a time with an offset such as "2026-11-21T08:17:15-03:00"'
 
 const AsOfFlags = z.object({
   at: z.union(
@@ -106,8 +106,7 @@ export const ledgerReadVerbs: Verbs<'ledger history' | 'ledger as-of'> = {
 
 const exportVerb: Verb<'ledger export'> = {
   async run(context, { company, from = '0' }) {
-    if (!/^(0|[1-9]\d{0,14})$/.test(from))
-      throw new Refused(invalid('from', 'deve ser um número inteiro a partir de 0'))
+    if (!/^(0|[1-9]\d{0,14})$/.test(from)) throw new Refused(invalid('from', 'must be a whole number from 0 on'))
     const { companyId, ...reader } = await readerFrom(context, company)
     const lines = exportLines(reader.store, companyId, Number(from))
     context.progress.begin('events', Math.max(0, (await countEvents(reader, companyId)) - Number(from)))
@@ -208,7 +207,7 @@ function openTarget(address: string): OutsideStore {
     return createEventStoreDb(address)
   } catch {
     // The client's message may contain a password.
-    throw new Refused(invalid('to', 'deve ser um endereço como esdb://host:2113?tls=false'))
+    throw new Refused(invalid('to', 'must be an address such as esdb://host:2113?tls=false'))
   }
 }
 
@@ -216,12 +215,12 @@ function openTarget(address: string): OutsideStore {
 function copyRefusalOf(error: unknown): Refused | null {
   if (error instanceof CopyDiffers) return new Refused(invalid('to', differs(error)))
   if (error instanceof WrongExpectedRevision)
-    return new Refused(invalid('to', `mais alguém está gravando no livro ${error.stream} do destino`))
+    return new Refused(invalid('to', `another process writes to ledger ${error.stream} of the target`))
   return null
 }
 
 const differs = ({ stream, revision }: CopyDiffers): string =>
-  `o destino tem outro evento na revisão ${revision} do livro ${stream}; nada mais foi copiado`
+  `the target has another event at revision ${revision} of ledger ${stream}; nothing further was copied`
 
 export const auditPackVerbs: Verbs<'audit pack'> = {
   'audit pack': {

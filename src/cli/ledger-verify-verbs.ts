@@ -26,10 +26,10 @@ function readCheckpoints(text: string, publicKeys: readonly string[]): GivenChec
   return notes.flatMap((note, place) => {
     const origin = note.slice(0, note.indexOf('\n'))
     const parsedOrigin = parseOrigin(origin)
-    if (!parsedOrigin) throw invalidCheckpoint(`não há um checkpoint na linha ${place + 1} do arquivo`)
+    if (!parsedOrigin) throw invalidCheckpoint(`line ${place + 1} of the file is no checkpoint`)
     const keys = publicKeys.map((key) => verifierKey(origin, key))
     const checkpoint = parseCheckpoint(openNote(note, keys)?.text ?? '')
-    if (!checkpoint) throw invalidCheckpoint(`checkpoint ${origin}: a assinatura não confere com nenhuma das chaves`)
+    if (!checkpoint) throw invalidCheckpoint(`checkpoint ${origin}: no given key has signed it`)
     // A checkpoint of the installation log contains nothing about a single ledger.
     if (parsedOrigin.companyId === null) return []
     return { ...checkpoint, company_id: parsedOrigin.companyId }
@@ -42,7 +42,7 @@ function notesOf(text: string): string[] {
     .filter((line) => line !== '')
     .map((line, place) => {
       const parsed = Line.safeParse(parse(line))
-      if (!parsed.success) throw invalidCheckpoint(`não há um checkpoint na linha ${place + 1} do arquivo`)
+      if (!parsed.success) throw invalidCheckpoint(`line ${place + 1} of the file is no checkpoint`)
       return parsed.data.note
     })
 }
@@ -91,7 +91,7 @@ const verifyVerb: Verb<'ledger verify'> = {
 /** Null without given keys. */
 async function trustedKeys({ 'public-key': paths, checkpoint }: Flags): Promise<readonly string[] | null> {
   if (paths === undefined) return null
-  if (checkpoint === undefined) throw new Refused(invalid('public-key', 'só vale com --checkpoint'))
+  if (checkpoint === undefined) throw new Refused(invalid('public-key', 'is used with --checkpoint only'))
   const keys = await Promise.all(paths.split('\n').map((path) => withReadErrors('public-key', readPublicKeys(path))))
   return keys.flat()
 }
@@ -104,7 +104,7 @@ async function readGivenCheckpoints(
 ): Promise<GivenCheckpoint[]> {
   if (path === undefined) return []
   if (!trusted && file !== undefined)
-    throw new Refused(invalid('public-key', 'um checkpoint não traz a própria chave: informe-a'))
+    throw new Refused(invalid('public-key', 'is required: a checkpoint does not carry its key'))
   const keys = trusted ?? (await ownKeys(context))
   return readCheckpoints(await withReadErrors('checkpoint', readFile(path, 'utf8')), keys)
 }
@@ -122,7 +122,7 @@ async function withReadErrors<T>(flag: string, reading: Promise<T>): Promise<T> 
   try {
     return await reading
   } catch (error) {
-    throw new Refused(invalid(flag, `o arquivo não pôde ser lido: ${(error as Error).message}`))
+    throw new Refused(invalid(flag, `the file could not be read: ${(error as Error).message}`))
   }
 }
 
@@ -136,7 +136,7 @@ function requireOwnCheckpoints(
 ): readonly GivenCheckpoint[] {
   const own = ofCompany(given, companyId)
   if (given.length > 0 && own.length === 0)
-    throw new Refused(invalid('checkpoint', `não há checkpoint da empresa ${companyId} no arquivo`))
+    throw new Refused(invalid('checkpoint', `the file has no checkpoint of company ${companyId}`))
   return own
 }
 
@@ -187,12 +187,14 @@ async function verifyFile(
   const found = await verifyExport(path, (stream, from) => {
     own = stream === null ? given : requireOwnCheckpoints(given, companyOfStream(stream))
     if (from > 0 && own.length > 0)
-      throw new Refused(invalid('file', 'um checkpoint só se confere com o livro desde o primeiro evento'))
+      throw new Refused(
+        invalid('file', 'a checkpoint is compared with a ledger from its first event on; export it whole'),
+      )
     return { watch: checkRoots(own), onEvent: () => progress.add(1) }
   })
   const companyId = found.stream === null ? null : companyOfStream(found.stream)
   if (flags.company !== undefined && flags.company !== String(companyId))
-    throw new Refused(invalid('file', `não é um livro da empresa ${flags.company}`))
+    throw new Refused(invalid('file', `is no ledger of company ${flags.company}`))
   return { company_id: companyId, ...found, ...describeComparison(own, flags) }
 }
 

@@ -181,7 +181,7 @@ const Plan = z.strictObject({
   url: webAddressSetting,
   secret: z
     .string()
-    .regex(/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/, 'deve ser "whsec_" e ao menos 24 bytes em base64')
+    .regex(/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/, 'must be "whsec_" and at least 24 bytes in base64')
     .optional(),
   events: z
     .string()

@@ -2,7 +2,6 @@ import { constants, setPriority } from 'node:os'
 import { isAbsolute, relative } from 'node:path'
 import { type Addresses, type Config, readConfig, WrongSetting } from '#config/config.ts'
 import { loadMasterKeys, WrongMasterKey } from '#crypto/master-keys.ts'
-import { httpMessageOf } from '#http/problems.ts'
 import { IncompatibleVersion, StepRefused, Unavailable, UnsupportedPostgres } from '#lib/errors.ts'
 import { newId } from '#lib/ids.ts'
 import { lowerHeapGrowth } from '#lib/memory.ts'
@@ -10,7 +9,7 @@ import { isOutage } from '#postgres/outage.ts'
 import type { OpenedReader } from '#service/command-reader.ts'
 import type { Core } from '#service/core.ts'
 import type { FlagValues } from './arguments.ts'
-import { COMMANDS, type Name } from './commands.ts'
+import { COMMANDS, type Flags, type Name } from './commands.ts'
 import { RequestRefused, ServiceUnreachable } from './service-client.ts'
 import { createProgress, formatAsText } from './terminal.ts'
 import { type Context, Refused, type Verb, withSecrets } from './verb.ts'
@@ -208,7 +207,7 @@ export async function perform(name: Name, values: FlagValues, json: boolean): Pr
     console.log(json ? JSON.stringify(result) : (verb.show ?? formatAsText)(result))
     return verb.isBad?.(result) ? 1 : 0
   } catch (error) {
-    console.error(json ? JSON.stringify({ error: problemOf(error) }) : describe(error))
+    console.error(json ? JSON.stringify({ error: await problemOf(error) }) : await describe(error, name, values))
     return 1
   }
 }
@@ -232,10 +231,11 @@ interface PrintedProblem {
   readonly details?: Readonly<Record<string, unknown>> | undefined
 }
 
-function problemOf(error: unknown): PrintedProblem {
+async function problemOf(error: unknown): Promise<PrintedProblem> {
   if (error instanceof Refused) {
     const { refused, details } = error.refusal
-    return { code: refused, message: httpMessageOf(refused), details }
+    const { refusalInEnglish, detailsInEnglish } = await import('./english.ts')
+    return { code: refused, message: refusalInEnglish(refused) ?? refused, details: detailsInEnglish(details) }
   }
   if (error instanceof RequestRefused || error instanceof StepRefused)
     return { code: error.code, message: error.message, details: error.details }
@@ -254,11 +254,22 @@ function problemOf(error: unknown): PrintedProblem {
   }
 }
 
-/** Error text: what is wrong, with the fields or values concerned, or the known causes. */
-function describe(error: unknown): string {
-  const { code, message, details } = problemOf(error)
+/** Error text: what is wrong, with the flags and values concerned, or the known causes. */
+async function describe(error: unknown, name: Name, values: FlagValues): Promise<string> {
+  const { code, message, details } = await problemOf(error)
   const lines = [`${message} (${code})`]
-  if (details) lines.push(formatAsText((details.fields as object | undefined) ?? details))
+  const fields = details?.fields as Readonly<Record<string, readonly string[]>> | undefined
+  if (fields) for (const [field, texts] of Object.entries(fields)) lines.push(describeField(field, texts, name, values))
+  else if (details) lines.push(formatAsText(details))
   for (let cause = (error as Error).cause; cause instanceof Error; cause = cause.cause) lines.push(cause.message)
   return lines.join('\n')
+}
+
+/** A wrong value beside its flag: `--cnpj "112": must be …`. Secrets are not repeated. */
+function describeField(field: string, texts: readonly string[], name: Name, values: FlagValues): string {
+  const flag = field.replaceAll('_', '-')
+  const declared = (COMMANDS[name].flags as Flags)[flag]
+  const value = values[flag]
+  const shown = declared && !declared.isSecret && typeof value === 'string' ? ` "${value}"` : ''
+  return `${declared ? '--' : ''}${declared ? flag : field}${shown}: ${texts.join('; ')}`
 }

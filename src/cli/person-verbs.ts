@@ -48,7 +48,7 @@ export const personVerbs: Verbs<'person forget'> = {
   },
 }
 
-const WHO = 'deve ser customer/9, supplier/3, user/4 ou order/5'
+const WHO = 'must be customer/9, supplier/3, user/4 or order/5'
 
 const Flags = z.object({
   subject: z
@@ -102,7 +102,7 @@ async function writeAll(
   }
 }
 
-const CONFIRM = 'confirme com --yes que as chaves estão perdidas: o que elas selaram fica vazio para sempre'
+const CONFIRM = 'confirm by --yes that the keys are lost: what they sealed stays empty for ever'
 
 const printLine = (line: string): void => {
   process.stderr.write(`${line}\n`)

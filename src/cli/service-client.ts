@@ -1,3 +1,5 @@
+import { detailsInEnglish, refusalInEnglish } from './english.ts'
+
 /** Client of a service: base URL and API key of a company. */
 export interface ServiceClient {
   /**
@@ -89,5 +91,6 @@ export async function serviceRefusalOf(response: Response): Promise<RequestRefus
   const seconds = Number(headers.get('Retry-After') ?? Number.NaN)
   if (RETRYABLE_STATUSES.includes(status))
     return new ServiceUnreachable(code, Number.isFinite(seconds) ? seconds * 1000 : null)
-  return new RequestRefused(code, error?.message ?? `The service answered ${status}.`, error?.details)
+  const message = refusalInEnglish(code) ?? `The service answered ${status} ${code}.`
+  return new RequestRefused(code, message, detailsInEnglish(error?.details))
 }

@@ -177,7 +177,7 @@ async function credentialsOf(
 ): Promise<Credentials> {
   if (email !== undefined && password !== undefined) return { email, password }
   if (email !== undefined || password !== undefined) {
-    throw new Refused(invalid(email === undefined ? 'email' : 'password', 'informe email e password juntos'))
+    throw new Refused(invalid(email === undefined ? 'email' : 'password', 'give --email and --password together'))
   }
   return (await demoCompany(config)).user
 }

@@ -63,7 +63,7 @@ export function validateInput<T>(schema: z.ZodType<T>, input: unknown): T {
   throw new Refused(refuseInvalid(result.error))
 }
 
-const PORT = 'deve ser uma porta de 0 a 65535'
+const PORT = 'must be a port from 0 to 65535'
 const Port = z
   .string()
   .regex(/^\d{1,5}$/, PORT)
@@ -132,7 +132,7 @@ export function givenFlags<T extends object>(values: T): Partial<T> {
 
 /** Value of a secret that is read from standard input. */
 const FROM_INPUT = '-'
-const MISSING = 'falta na entrada padrão'
+const MISSING = 'is missing on standard input'
 
 /**
  * Replaces each secret with the value `-` by a line of the input, in the order of the verb's flags: other users of the

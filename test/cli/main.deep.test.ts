@@ -36,8 +36,18 @@ describe('tillbook', () => {
     )
     expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' })
     expect(JSON.parse(stderr)).to.deep.equal({
-      error: { code: 'not_found', message: 'Registro não encontrado.', details: { company_id: 999 } },
+      error: { code: 'not_found', message: 'No such record.', details: { company_id: 999 } },
     })
+  })
+
+  it('names the flag and its value, what is wrong and what is right, in English [OPS-14]', async () => {
+    const words = ['user', 'create', '--company', '1', '--name', 'Ana', '--email', 'ana@', '--role', 'owner']
+    const { stderr } = await tillbook({ DATABASE_URL: database.url }, ...words, '--password', 'short')
+    expect(stderr.trimEnd().split('\n')).to.deep.equal([
+      'Invalid values; nothing was changed. (validation_failed)',
+      '--email "ana@": must be an e-mail address, such as ana@example.com',
+      '--password: must have 8 to 200 characters',
+    ])
   })
 
   it('shows its usage for an unknown command, and exits with 2 [OPS-14]', async () => {
