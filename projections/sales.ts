@@ -7,6 +7,7 @@ import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { type Channel, channelOf } from '#ledger/command.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
+import type { FISCAL_STATES } from '#records/sales.ts'
 import { itemById } from './catalog.ts'
 import { companyRef, timezoneOf } from './companies.ts'
 import {
@@ -73,7 +74,6 @@ export type SaleObject = Omit<
   updated_at: string
 }
 
-export const FISCAL_STATES = ['missing', 'present'] as const
 type FiscalState = (typeof FISCAL_STATES)[number]
 
 /** Cents given back of each line, and of the delivery fee. */

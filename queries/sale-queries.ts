@@ -3,6 +3,8 @@ import type { Refusal } from '#domain/refusals.ts'
 import type { OfflineSaleWarning } from '#projections/fiscal-documents.ts'
 import { centsOf, sellerOf, waysOf } from '#projections/payment-proofs.ts'
 import { IS_CANCELLED, type SaleObject } from '#projections/sales.ts'
+import type { FilterValues } from '#records/field.ts'
+import type { SALE_FILTERS, SALE_PEOPLE_FILTERS } from '#records/sales.ts'
 import { type ListOrder, moneySum, orderBy, sumStatement } from './list-statement.ts'
 import type { Reader, ReadScope } from './reader.ts'
 import {
@@ -25,40 +27,14 @@ interface Period {
   readonly sold_before?: string
 }
 
-interface Filters {
-  readonly status?: 'completed' | 'cancelled'
-  readonly customer_id?: number
-  readonly origin?: 'api' | 'pdv' | 'system'
-  readonly external_id?: string
-  readonly fiscal?: 'missing' | 'present'
-  readonly offline_id?: string
-  readonly cash_session_id?: string
-}
+export type SaleFilters = FilterValues<typeof SALE_FILTERS>
 
-/** Filters for people only. */
-interface PanelFilters {
-  readonly id?: number
-  /** Substring of the customer's name. */
-  readonly customer?: string
-  /** A payment type among its payments. */
-  readonly payment_type_id?: number
-  /** The actor: `user/3`, `api_key/7`, or `system`. */
-  readonly actor?: string
-  /** Who sold, as `sellerOf` names it. */
-  readonly seller?: string
-  /** An item among its lines. */
-  readonly item?: number
+type PanelFilters = FilterValues<typeof SALE_PEOPLE_FILTERS>
+
+interface SaleConditions extends Omit<SaleFilters, 'sold_from' | 'sold_to'>, PanelFilters, Period {
   /** Only among the last `MAX_SCANNED_SALES` sales before this moment. */
   readonly among?: string
 }
-
-interface Days {
-  /** First and last day of sale, both inclusive, in the company's calendar. */
-  readonly sold_from?: string
-  readonly sold_to?: string
-}
-
-export interface SaleFilters extends Filters, Days {}
 
 /** A deleted customer has no name to search by; its sales keep the name at the time of sale. */
 const IS_OF_CUSTOMER = (name: string) =>
@@ -79,7 +55,7 @@ const HAS_ITEM = (item: string) => `case when left(t.doc::text, 7) = '{"id": '
 const earliestAmong = (before: string) => `(select m.sold_at from ${t.sales} m
   where m.company_id = $1 and m.sold_at < ${before}::timestamptz order by m.sold_at desc offset ${MAX_SCANNED_SALES} limit 1)`
 
-export const saleListing: Listing<Filters & PanelFilters & Period> = {
+export const saleListing: Listing<SaleConditions> = {
   resource: 'sales',
   from: `${t.sales} t`,
   record: 't.doc',
@@ -159,7 +135,7 @@ export function listLatestSales(
   return listInOrder(reader, listing, order ?? usual, { ...conditions, among, limit, cursor })
 }
 
-const periodOf = ({ sold_from, sold_to }: Days, timezone: string): Period => ({
+const periodOf = ({ sold_from, sold_to }: Pick<SaleFilters, 'sold_from' | 'sold_to'>, timezone: string): Period => ({
   sold_from: sold_from && startOfDay(sold_from, timezone),
   sold_before: sold_to && startOfDay(addDays(sold_to, 1), timezone),
 })

@@ -15,13 +15,13 @@ import { type Envelope, isRefusal, streamOf } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { getRow, readModelHead, shownEvents } from '#queries/event-queries.ts'
 import { hidesContents } from '#queries/reader.ts'
+import { ActorName } from '#records/sales.ts'
 import { choiceInput, dateInput, integerInput, namedOptions, type Option } from './forms/input-kinds.ts'
 import { type Fields, filledWith, filterProblems } from './forms/panel-form.ts'
 import { atMoment, link, momentOf } from './page-context.ts'
 import { Attestors, LastCheck, Seals } from './pages/audit-pages.tsx'
 import type { PageContext, PanelPage, PanelRoute, PanelServices, TableRoute } from './panel-route.ts'
 import {
-  ActorName,
   actorOptions,
   type Change,
   ChangeList,

@@ -1,5 +1,4 @@
 import { formatDateTimeSeconds, formatQuantity, MASKED } from '#domain/person-values.ts'
-import { limitedText } from '#domain/text.ts'
 import { type Envelope, isRefusal } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { isJsonObject } from '#lib/json.ts'
@@ -216,9 +215,6 @@ export async function actorOptions(readModel: PageReadModel): Promise<Option[]> 
   )
   return [...actors.map((actor) => ({ value: actor, label: nameOf(actor) })), { value: 'system', label: 'O sistema' }]
 }
-
-/** Actor as named in an address. */
-export const ActorName = limitedText(40).regex(/^(system|(user|api_key)\/[1-9]\d{0,14})$/, 'não é ninguém')
 
 /** Names of records: their own, or `Venda 9` if they have none. */
 export async function namesOfSubjects(

@@ -6,14 +6,16 @@ import { assignSaleCustomer, registerSale, SaleCustomerBody, SaleInput } from '#
 import { FISCAL_CODES, type FiscalCodes } from '#domain/fiscal-values.ts'
 import { CalendarDate } from '#domain/instant.ts'
 import { CARD_BRANDS } from '#domain/payment-rules.ts'
-import { ExternalId, optionalText } from '#domain/text.ts'
+import { optionalText } from '#domain/text.ts'
 import { FISCAL_DOCUMENT_STATUSES, SALE_WARNINGS } from '#events/sale-events.ts'
 import { pathId, withId } from '#http/paths.ts'
 import { receiptOf } from '#integrity/sale-receipts.ts'
-import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
+import type { SaleObject } from '#projections/sales.ts'
 import { getSale, getSaleByExternalId, listSales } from '#queries/sale-queries.ts'
+import { queryShape } from '#records/field.ts'
 import { Amount, ContractMetadata, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '#records/formats.ts'
-import { QueryFlag, QueryId } from '#records/query-values.ts'
+import { QueryFlag } from '#records/query-values.ts'
+import { SALE_FILTERS } from '#records/sales.ts'
 import { commandRoute, type Route, readRoute } from '../api-route.ts'
 import { singleOf, warnedOf } from '../contract/contract-document.ts'
 import { LedgerEvent } from './event-routes.ts'
@@ -325,18 +327,7 @@ export const saleRoutes: readonly Route[] = [
     summary: 'Lista as vendas',
     ofLedger: true,
     record: Sale,
-    /** Days are the company's, inclusive. */
-    filters: {
-      status: z.enum(['completed', 'cancelled']).optional(),
-      origin: z.enum(['api', 'pdv', 'system']).optional(),
-      customer_id: QueryId.optional(),
-      external_id: ExternalId.optional(),
-      fiscal: z.enum(FISCAL_STATES).optional(),
-      offline_id: ExternalId.optional(),
-      cash_session_id: ExternalId.optional(),
-      sold_from: CalendarDate.optional(),
-      sold_to: CalendarDate.optional(),
-    },
+    filters: queryShape(SALE_FILTERS),
     list: (reader, query, { timezone }) => listSales(reader, { ...query, timezone }),
   }),
   ...paymentTypeRoutes,

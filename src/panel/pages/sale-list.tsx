@@ -12,11 +12,10 @@ import {
 } from '#domain/person-values.ts'
 import { countUnits, toThousandths } from '#domain/quantity.ts'
 import { invalid, type Refusal } from '#domain/refusals.ts'
-import { boundedText, ExternalId } from '#domain/text.ts'
 import { pathId } from '#http/paths.ts'
 import { ownValue } from '#lib/collections.ts'
 import type { ItemObject } from '#projections/catalog.ts'
-import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
+import type { SaleObject } from '#projections/sales.ts'
 import { getAnyItem } from '#queries/item-queries.ts'
 import { type ListOrder, reversed } from '#queries/list-statement.ts'
 import { NEWEST_FIRST, ORDER_BY_ID } from '#queries/record-queries.ts'
@@ -27,21 +26,15 @@ import {
   type SaleSums,
   sumLatestSales,
 } from '#queries/sale-queries.ts'
-import { QueryId } from '#records/query-values.ts'
+import { wholeShape } from '#records/field.ts'
+import { SALE_SEARCH } from '#records/sales.ts'
 import { amountCell, listFile, metadataCell } from '../csv-files.ts'
-import {
-  choiceInput,
-  dateInput,
-  integerInput,
-  lineInput,
-  namedOptions,
-  type Option,
-  optionsOf,
-} from '../forms/input-kinds.ts'
+import { choiceInput, namedOptions, type Option, optionsOf } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PageReadModel, PanelPage, PanelRoute } from '../panel-route.ts'
-import { ActorName, actorOptions } from '../record-history.tsx'
+import { fieldInputs } from '../record-fields.ts'
+import { actorOptions } from '../record-history.tsx'
 import { ReconciliationLine } from '../ui/head.tsx'
 import { Chips, Figure, FigureUnits, StateBadge, type StateMark } from '../ui/page-parts.tsx'
 import {
@@ -56,7 +49,7 @@ import {
 import { CHANNELS } from '../words/event-words.ts'
 import { findItemsByText, itemLabel, itemProblem } from './item-pages.tsx'
 import { paymentTypesOf } from './payment-type-pages.tsx'
-import { PAYMENT_DETAIL_COLUMNS, SellerKey, sellerOptions } from './sale-parts.tsx'
+import { PAYMENT_DETAIL_COLUMNS, sellerOptions } from './sale-parts.tsx'
 
 interface PaymentType {
   readonly id: number
@@ -70,10 +63,7 @@ export const SALE_STATES: Readonly<Record<SaleObject['status'], StateMark>> = {
 
 export const SaleBadge = ({ status }: Pick<SaleObject, 'status'>) => <StateBadge state={SALE_STATES[status]} />
 
-const STATUSES = ['completed', 'cancelled'] as const
-const statuses = optionsOf(STATUSES, (status) => SALE_STATES[status][1])
-
-const FISCAL: Readonly<Record<(typeof FISCAL_STATES)[number], string>> = { missing: 'Falta', present: 'Em vigor' }
+const statuses = optionsOf(SALE_SEARCH.status.answer.options, (status) => SALE_STATES[status][1])
 
 interface FilterOptions {
   readonly types: readonly PaymentType[]
@@ -82,34 +72,32 @@ interface FilterOptions {
   readonly items: readonly Option[]
 }
 
-const filtersOf = ({ types, actors, sellers, items }: FilterOptions): Fields => ({
-  customer: { label: 'Cliente', kind: lineInput, columns: 12 },
-  sold_from: { label: 'De', kind: dateInput, columns: 3 },
-  sold_to: { label: 'Até', kind: dateInput, columns: 3 },
-  payment_type_id: {
-    label: 'Forma de pagamento',
-    kind: choiceInput(
+const filtersOf = ({ types, actors, sellers, items }: FilterOptions): Fields => {
+  const chosen = (options: readonly Option[], none: string) => ({
+    kind: choiceInput(options, none),
+    columns: 3 as const,
+  })
+  const inputs = fieldInputs(SALE_SEARCH, {
+    customer: 12,
+    sold_from: 3,
+    sold_to: 3,
+    payment_type_id: chosen(
       types.map(({ id, name }) => ({ value: String(id), label: name })),
       'Todas',
     ),
-    columns: 3,
-  },
-  status: { label: 'Situação', kind: choiceInput(statuses, 'Todas'), columns: 3 },
-  seller: { label: 'Vendedor', kind: choiceInput(sellers, 'Todos'), columns: 3 },
-  actor: { label: 'Quem registrou', kind: choiceInput(actors, 'Todos'), columns: 3 },
-  product: {
-    label: 'Produto ou serviço',
-    kind: lineInput,
-    columns: 3,
-    hint: 'Nome, código de barras, SKU ou código externo.',
-  },
+    status: chosen(statuses, 'Todas'),
+    seller: chosen(sellers, 'Todos'),
+    actor: chosen(actors, 'Todos'),
+    product: 3,
+    item: chosen(items, 'Todos'),
+    id: 3,
+    external_id: 3,
+    origin: chosen(namedOptions(CHANNELS), 'Todas'),
+    fiscal: chosen(namedOptions(SALE_SEARCH.fiscal.names), 'Todos'),
+  })
   // Set by links: on the product's page, and to the products that a text may mean.
-  ...(items.length > 0 && { item: { label: 'Produto escolhido', kind: choiceInput(items, 'Todos'), columns: 3 } }),
-  id: { label: 'Número', kind: integerInput, columns: 3 },
-  external_id: { label: 'Código externo', kind: lineInput, columns: 3 },
-  origin: { label: 'Origem', kind: choiceInput(namedOptions(CHANNELS), 'Todas'), columns: 3 },
-  fiscal: { label: 'Documento fiscal', kind: choiceInput(namedOptions(FISCAL), 'Todos'), columns: 3 },
-})
+  return Object.fromEntries(Object.entries(inputs).filter(([name]) => name !== 'item' || items.length > 0))
+}
 
 async function filters(visit: PageContext): Promise<Fields> {
   const { readModel, query } = visit
@@ -157,22 +145,7 @@ const periodsOf = (today: string): QuickFilter[] => {
   ]
 }
 
-const Search = z.object({
-  id: QueryId.optional(),
-  external_id: ExternalId.optional(),
-  customer: z.string().max(200).optional(),
-  status: z.enum(STATUSES).optional(),
-  origin: z.enum(['api', 'pdv', 'system']).optional(),
-  fiscal: z.enum(FISCAL_STATES).optional(),
-  payment_type_id: QueryId.optional(),
-  actor: ActorName.optional(),
-  seller: SellerKey.optional(),
-  item: QueryId.optional(),
-  product: boundedText(120).optional(),
-  sold_from: CalendarDate.optional(),
-  sold_to: CalendarDate.optional(),
-  cursor: z.string().max(2_000).optional(),
-})
+const Search = z.object({ ...wholeShape(SALE_SEARCH), cursor: z.string().max(2_000).optional() })
 
 const USUAL_ORDER = '-quando'
 /** Orders with an index. */

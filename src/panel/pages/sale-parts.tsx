@@ -1,8 +1,8 @@
 import type { SalePaymentDetails } from '#domain/payment-rules.ts'
 import { formatDateTime, formatTaxNumber } from '#domain/person-values.ts'
-import { limitedText } from '#domain/text.ts'
 import type { FISCAL_DOCUMENT_STATUSES } from '#events/sale-events.ts'
 import type { FiscalDocument, SaleObject } from '#projections/sales.ts'
+import { SellerKey } from '#records/sales.ts'
 import {
   choiceInput,
   lineInput,
@@ -50,12 +50,6 @@ export const PAYMENT_DETAIL_COLUMNS = [
   ['CNPJ da credenciadora', listed(({ card }) => card?.acquirer_cnpj && formatTaxNumber(card.acquirer_cnpj))],
   ['Identificador do Pix', listed(({ end_to_end_id }) => end_to_end_id)],
 ] as const
-
-/** A seller as filters name it (`sellerOf`). */
-export const SellerKey = limitedText(130, 'não é ninguém').regex(
-  /^(none|user\/[1-9]\d{0,14}|name\/.+)$/s,
-  'não é ninguém',
-)
 
 const isUser = (key: string): boolean => key.startsWith('user/')
 
