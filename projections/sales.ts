@@ -7,7 +7,7 @@ import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { type Channel, channelOf } from '#ledger/command.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import type { FISCAL_STATES } from '#records/sales.ts'
+import type { FISCAL_STATES } from '#records/sale-filters.ts'
 import { itemById } from './catalog.ts'
 import { companyRef, timezoneOf } from './companies.ts'
 import {

@@ -4,7 +4,7 @@ import type { OfflineSaleWarning } from '#projections/fiscal-documents.ts'
 import { centsOf, sellerOf, waysOf } from '#projections/payment-proofs.ts'
 import { IS_CANCELLED, type SaleObject } from '#projections/sales.ts'
 import type { FilterValues } from '#records/field.ts'
-import type { SALE_FILTERS, SALE_PEOPLE_FILTERS } from '#records/sales.ts'
+import type { SALE_FILTERS, SALE_PEOPLE_FILTERS } from '#records/sale-filters.ts'
 import { type ListOrder, moneySum, orderBy, sumStatement } from './list-statement.ts'
 import type { Reader, ReadScope } from './reader.ts'
 import {

@@ -15,7 +15,7 @@ import { getSale, getSaleByExternalId, listSales } from '#queries/sale-queries.t
 import { queryShape } from '#records/field.ts'
 import { Amount, ContractMetadata, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '#records/formats.ts'
 import { QueryFlag } from '#records/query-values.ts'
-import { SALE_FILTERS } from '#records/sales.ts'
+import { SALE_FILTERS } from '#records/sale-filters.ts'
 import { commandRoute, type Route, readRoute } from '../api-route.ts'
 import { singleOf, warnedOf } from '../contract/contract-document.ts'
 import { LedgerEvent } from './event-routes.ts'

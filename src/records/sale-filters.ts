@@ -27,13 +27,13 @@ export const SALE_FILTERS = {
   sold_to: filterField('day', 'Até', CalendarDate, { description: 'Vendidas até este dia, inclusive.' }),
 }
 
-/** Actor as named in an address: `user/3`, `api_key/7`, or `system`. */
-export const ActorName = limitedText(40).regex(/^(system|(user|api_key)\/[1-9]\d{0,14})$/, 'não é ninguém')
+const UNKNOWN_ACTOR = 'não é ninguém'
 
-const NOBODY = 'não é ninguém'
+/** Actor as named in an address: `user/3`, `api_key/7`, or `system`. */
+export const ActorName = limitedText(40).regex(/^(system|(user|api_key)\/[1-9]\d{0,14})$/, UNKNOWN_ACTOR)
 
 /** A seller as filters name it (`sellerOf`). */
-export const SellerKey = limitedText(130, NOBODY).regex(/^(none|user\/[1-9]\d{0,14}|name\/.+)$/s, NOBODY)
+export const SellerKey = limitedText(130, UNKNOWN_ACTOR).regex(/^(none|user\/[1-9]\d{0,14}|name\/.+)$/s, UNKNOWN_ACTOR)
 
 /** For people besides, by conditions of their own. */
 export const SALE_PEOPLE_FILTERS = {
