@@ -89,7 +89,7 @@ const CONTROL = 'não pode conter caracteres de controle ou inválidos'
 
 /**
  * Every text of a caller begins with this: its length in UTF-16 units is checked before a pattern, a fold or a parser
- * reads it. What follows is skipped for a longer text. `tools/patterns.ts` and test/domain/text-limits.test.ts
+ * reads it. What follows is skipped for a longer text. `tools/patterns.ts` and test/domain/validation.test.ts
  * refuse others.
  */
 export const limitedText = (units: number, expected = TEXT, tooLong = expected) =>

@@ -1,11 +1,21 @@
 import { expect } from 'chai'
-import express, { type Response } from 'express'
+import type { Response } from 'express'
+import express from 'express'
+import type { Page } from 'playwright-core'
 import { h } from 'preact'
+import { createAddressLimit } from '#access/minute-limit.ts'
+import { V1_ROUTES } from '#api/api-v1.ts'
+import { contractOf } from '#api/contract/contract-document.ts'
+import { serveDocs } from '#api/docs/docs-site.ts'
+import { createCompress } from '#http/answers.ts'
 import { plainDocument } from '#panel/layout.tsx'
 import { asset, serveAssets } from '#panel/panel-assets.ts'
 import { pagePolicy } from '#panel/panel-guard.ts'
+import { check } from '../support/browser/accessibility.ts'
+import { tabThrough } from '../support/browser/keyboard.ts'
 import { useApp } from '../support/browser/small-app.ts'
-import { describeInBrowser, useBrowser } from '../support/browser.ts'
+import { atBothWidths, expectNoSidewaysScrolling, NARROW, WIDE } from '../support/browser/widths.ts'
+import { describeInBrowser, useBrowser, usePanel } from '../support/browser.ts'
 import { until } from '../support/wait.ts'
 
 /** Page with the head of panel pages. */
@@ -149,5 +159,98 @@ describeInBrowser('panel scripts under the content security policy', () => {
     await page.getByRole('button', { name: 'Avaliar' }).click()
     await page.getByText('veio').waitFor()
     expect(await page.title()).to.equal('Primeira · Tillbook')
+  })
+})
+
+describeInBrowser('API documentation in a browser', () => {
+  const panel = usePanel()
+
+  it('fits both widths, and requests nothing from other hosts [HTTP-14]', async () => {
+    for (const path of [
+      '/',
+      '/docs',
+      '/docs/recursos/vendas',
+      '/docs/guias/pos-sync',
+      '/docs/eventos/vendas',
+      '/docs/settings',
+    ]) {
+      const page = await panel.open(path)
+      await page.locator('h1').waitFor()
+      await atBothWidths(page, () => expectNoSidewaysScrolling(page))
+    }
+  })
+
+  it('finds an operation while one types, and works without scripts [HTTP-50]', async () => {
+    const page = await panel.open('/docs')
+    const links = page.locator('.operations li:visible')
+    const all = await links.count()
+    await page.getByRole('searchbox').fill('insufficient_stock')
+    await page.getByText('resultado').waitFor()
+    expect(await links.count()).to.be.within(1, 5)
+    await page.getByRole('searchbox').fill('')
+    expect(await links.count()).to.equal(all)
+  })
+})
+
+/** A sample: all operations have the same layout, and checking all would take half a minute. */
+describeInBrowser('API documentation of a resource in a browser', () => {
+  const routes = V1_ROUTES.filter(({ path }) => path.startsWith('/cash-sessions'))
+  const published = () => [{ contract: contractOf(routes), path: '/api/v1/openapi.json', credential: 'KEY' } as const]
+  const addresses = createAddressLimit({ perMinute: 1_000 })
+  const options = { addresses, compress: createCompress(), publicUrl: 'http://localhost:3000' }
+  const app = express().use('/docs', serveDocs({ contracts: published, references: [] }, options))
+  const browser = useBrowser(useApp(app))
+
+  it('is accessible on a phone and on a desktop', async () => {
+    for (const path of ['/docs', '/docs/recursos/sessoes-de-caixa', '/docs/guias/webhooks'])
+      await check(await browser.open(path))
+  })
+
+  it('is reachable by keyboard', async () => {
+    const stops = await tabThrough(await browser.open('/docs'))
+    expect(stops.slice(0, 3)).to.deep.equal(['a "Ir para o conteúdo"', 'a "Documentação"', 'a "Guias"'])
+  })
+})
+
+describeInBrowser('pages as wide as a phone, and as a desk', () => {
+  const panel = usePanel()
+  const widthOf = async (page: Page, selector: string) =>
+    (await page.locator(selector).first().boundingBox())?.width ?? 0
+
+  it('have the form of an import as wide as the cards beside it', async () => {
+    const page = await panel.openAs(panel.owner, '/painel/catalogo/importar')
+    await page.setViewportSize(WIDE)
+    expect(await widthOf(page, 'main > .form')).to.equal(await widthOf(page, 'main > .card'))
+  })
+
+  it('say what each of several numbers of a row is on a phone, where no column does', async () => {
+    const card = await panel.company.paymentType('card')
+    const terms = { acquirer_rate: '3.00', settles_in_days: 1 }
+    await panel.company.call('PATCH', `/sales/payment-types/${card}`, terms)
+    const items = [{ description: 'Bolo', quantity: '1', unit_price: '1234.56' }]
+    const payments = [{ payment_type_id: card, amount: '1234.56' }]
+    expect((await panel.company.post('/sales', { items, payments })).status).to.equal(201)
+    const page = await panel.openAs(panel.owner, '/painel/contas-a-receber/operadoras')
+    const shown = () =>
+      page.evaluate<string[]>(
+        `[...document.querySelectorAll('.list td.number')].map((cell) => getComputedStyle(cell, '::before').content)`,
+      )
+    await page.setViewportSize(WIDE)
+    expect(new Set(await shown())).to.deep.equal(new Set(['none']))
+    await page.setViewportSize(NARROW)
+    for (const head of ['Valor', 'Taxa', 'A receber']) expect((await shown()).join()).to.include(head)
+  })
+
+  it('break no sum of the start page in two lines', async () => {
+    const account = { description: 'Aluguel', amount: '123456.78', due_date: '2099-01-01' }
+    await panel.company.post('/finance/payables', account)
+    await panel.company.post('/finance/receivables', account)
+    const page = await panel.openAs(panel.owner, '/painel', { viewport: NARROW })
+    const lines = await page.evaluate<number[]>(
+      `[...document.querySelectorAll('.card .stat .figure')].map((figure) =>
+        Math.round(figure.getBoundingClientRect().height / Number.parseFloat(getComputedStyle(figure).lineHeight)))`,
+    )
+    expect(lines.length).to.be.at.least(2)
+    expect(new Set(lines)).to.deep.equal(new Set([1]))
   })
 })

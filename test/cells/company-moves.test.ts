@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { expect } from 'chai'
-import { describe, it } from 'mocha'
+import { before, describe, it } from 'mocha'
 import type { Pool } from 'pg'
+import pg from 'pg'
+import { type CarriedTable, CREDENTIALS, carriedTables, LEFT_TABLES, LOGIN_TABLES } from '#cells/company-file.ts'
 import { prepareLike } from '#cells/prepare-like.ts'
 import { createCustomer } from '#commands/person-commands.ts'
 import { createStore } from '#commands/store-commands.ts'
@@ -14,14 +16,17 @@ import { knownCompanies } from '#integrity/checkpoint-schedule.ts'
 import { makeCheckpoint } from '#integrity/checkpoints.ts'
 import { installationOf } from '#integrity/installation.ts'
 import { verifyLedger } from '#integrity/verify.ts'
+import { streamOf } from '#ledger/command.ts'
 import { raiseCompanyIds } from '#ledger/ledgers.ts'
 import { StepRefused } from '#lib/errors.ts'
 import { trustedOf } from '#public-pages/receipt-page.tsx'
 import { leaseDue } from '#webhooks/delivery-leases.ts'
 import { type Reply, send, type TestCompany } from '../support/api.ts'
 import { rowsOf } from '../support/company-rows.ts'
+import { useDatabase } from '../support/database.ts'
 import { masterKeys } from '../support/master-key.ts'
 import { placedOrder } from '../support/orders.ts'
+import { createOutsideStore } from '../support/outside-store.ts'
 import { panelUser } from '../support/panel.ts'
 import { cheapHash } from '../support/passwords.ts'
 import { loadVerification } from '../support/receipts.ts'
@@ -421,5 +426,133 @@ describe('company that moves to another cell', () => {
       expect(await rowsOf(south.cell.pool, company.id)).to.equal(0)
       await north.reopen(company.id)
     })
+  })
+})
+
+/** Tables of `ops` without a company's rows, or whose rows are derived from the ledger: none of them travels. */
+const OF_NO_COMPANY = [
+  'attestors',
+  'checkpoint_tokens',
+  'subscription_checkpoints',
+  'installation',
+  'installation_checkpoints',
+  'installation_secrets',
+  'login_failures',
+  'login_origins',
+  'master_keys',
+  'migrations',
+  'read_model',
+  'checkpoint_keys',
+  'checkpoint_runs',
+  'second_steps',
+  'unverified_notifications',
+  'tree_tiles',
+  'trees',
+]
+
+describe('tables of a company that leaves its installation', () => {
+  const database = useDatabase()
+  let carried: readonly CarriedTable[]
+  let tables: readonly { readonly name: string; readonly columns: readonly string[] }[]
+
+  before('look at all tables', async () => {
+    const client = new pg.Client({ connectionString: database.ownerUrl })
+    await client.connect()
+    carried = await carriedTables(client)
+    const { rows } = await client.query<(typeof tables)[0]>(
+      `select relname as name, array_agg(a.attname::text) as columns
+       from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+       where relnamespace = 'ops'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition group by 1`,
+    )
+    tables = rows
+    await client.end()
+  })
+
+  it('are carried, left behind with a reason, or of no company: a new one is one of them [CELL-1]', () => {
+    const known = [
+      ...carried.map(({ name }) => name.replace('ops.', '')),
+      ...Object.keys(LEFT_TABLES),
+      ...OF_NO_COMPANY,
+    ]
+    expect(tables.map(({ name }) => name).sort()).to.deep.equal(known.sort())
+  })
+
+  it('name the company in each row, or are logins by e-mail [CELL-1]', () => {
+    const withCompany = tables.filter(({ columns }) => columns.includes('company_id')).map(({ name }) => name)
+    for (const name of [...Object.keys(LEFT_TABLES), ...CREDENTIALS]) expect(withCompany).to.include(name)
+    for (const name of LOGIN_TABLES) expect(tables.find((table) => table.name === name)?.columns).to.include('email')
+
+    expect(carried.slice(0, 4).map(({ name }) => name)).to.deep.equal(LOGIN_TABLES.map((name) => `ops.${name}`))
+  })
+
+  it('have a key to order rows by; those with ids of the installation and of its owner are told [CELL-1]', () => {
+    for (const { name, key } of carried) expect(key, name).not.to.deep.equal([])
+    const names = (which: (table: CarriedTable) => boolean) => carried.filter(which).map(({ name }) => name)
+    expect(names(({ isCounted }) => isCounted)).to.deep.equal([
+      'ops.downloads',
+      'ops.payment_notifications',
+      'ops.refused_sales',
+    ])
+    expect(names(({ isAppendOnly }) => isAppendOnly)).to.deep.equal(['ops.ledger_checkpoints', 'ops.restored_ledgers'])
+  })
+})
+
+describe('company with its ledger outside Postgres', () => {
+  const stores = { north: createOutsideStore(), south: createOutsideStore() }
+  const cells = useTwoCells({ north: { store: stores.north }, south: { store: stores.south } })
+
+  async function exported(): Promise<{
+    readonly company: TestCompany
+    readonly path: string
+    readonly stream: string
+  }> {
+    const company = await cells.north.api.company()
+    await company.post('/customers', { name: 'Ana', email: null })
+    const path = cells.path()
+    await cells.north.exportTo(path, company.id)
+    return { company, path, stream: streamOf(company.id) }
+  }
+
+  it('moves with its stream, which the former cell keeps and does not follow [CELL-11]', async () => {
+    const { company, path, stream } = await exported()
+    const { north, south } = cells
+    const customers = await company.get('/customers')
+    await untilLogged(north, customers)
+    const { note } = await south.importFrom(path)
+    expect(stores.south.events(stream)).to.deep.equal(stores.north.events(stream))
+    await north.remove(company.id, note)
+    const following = north.api.core.follow()
+    try {
+      expect((await callAt(south, company, 'GET', '/customers')).text).to.equal(customers.text)
+      const added = await callAt(south, company, 'POST', '/customers', { name: 'Bia' })
+      expect(added.status).to.equal(201)
+      const back = cells.path()
+      await south.exportTo(back, company.id)
+      expect(await rowsOf(north.cell.pool, company.id)).to.equal(0)
+      await south.remove(company.id, (await north.importFrom(back)).note)
+      expect(stores.north.events(stream)).to.deep.equal(stores.south.events(stream))
+      expect((await company.get('/customers')).body.data).to.deep.include(added.body.data)
+      expect((await company.post('/customers', { name: 'Caio' })).status).to.equal(201)
+    } finally {
+      await following?.stop()
+    }
+  })
+
+  it('is imported by another run if the store failed during the append [CELL-11]', async () => {
+    const { company, path, stream } = await exported()
+    const { south } = cells
+    const following = south.api.core.follow()
+    try {
+      stores.south.faults.push('after')
+      const failed = await south.importFrom(path).catch((error: Error) => error.message)
+      expect(failed).to.include('UNAVAILABLE')
+      expect(stores.south.events(stream)).to.deep.equal(stores.north.events(stream))
+      expect(await rowsOf(south.cell.pool, company.id)).to.equal(0)
+      await south.importFrom(path)
+      expect(stores.south.events(stream)).to.deep.equal(stores.north.events(stream))
+      expect((await callAt(south, company, 'POST', '/customers', { name: 'Bia' })).status).to.equal(201)
+    } finally {
+      await following?.stop()
+    }
   })
 })

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { representationOf } from '#http/answers.ts'
+import { messageOf } from '#http/problems.ts'
 import { createPageCache, type PageCache, type PageMoment } from '#http/traffic.ts'
 
 const MOMENT: PageMoment = { revision: 7, tables: 16_700, today: '2026-03-10' }
@@ -130,5 +131,15 @@ describe('page cache', () => {
     const none = cacheOf(0)
     none.keep('any', MOMENT, page(1))
     expect(none.find('any', MOMENT)).to.equal(null)
+  })
+})
+
+describe('message of a mismatch of a return', () => {
+  it('names the sum, or the part on credit if the sum is right [RETURN-2] [RETURN-5]', () => {
+    const due = { due: '10.00', refunded: '9.00', on_credit: '4.00' }
+    expect(messageOf('payment_mismatch', due)).to.include('devem somar 10.00')
+    const onCredit = messageOf('payment_mismatch', { ...due, refunded: '10.00' })
+    expect(onCredit).to.include('4.00 deve ser na forma a prazo').and.not.include('somar')
+    expect(messageOf('payment_mismatch')).to.equal('Os pagamentos não somam o total da venda.')
   })
 })

@@ -6,9 +6,36 @@ import { Unavailable } from '#lib/errors.ts'
 import type { Fault } from '../support/fake-eventstoredb/appends.ts'
 import { type FakeEventStoreDb, startFakeEventStoreDb } from '../support/fake-eventstoredb/server.ts'
 import { until } from '../support/wait.ts'
-import { appendOf, collect } from './event-store-contract.ts'
+import { appendOf, collect, describeEventStore } from './event-store-contract.ts'
+import { describeEventVersions } from './event-versions.ts'
+import { describeServiceOn } from './outside-service.ts'
+import { describeOutsideStore } from './outside-store-contract.ts'
 import { ordinary, sealedAfter } from './sealed-events.ts'
 import { allowNoStrayRejections } from './stray-rejections.ts'
+
+/** The adapter with a fake server of the protocol; eventstoredb.test.ts tests a real one. */
+describe('EventStoreDB adapter', () => {
+  allowNoStrayRejections()
+  let server: FakeEventStoreDb
+  before(async () => {
+    server = await startFakeEventStoreDb()
+  })
+  after(() => server.close())
+
+  const open = (): OutsideStore => createEventStoreDb(server.url)
+
+  describeEventStore('EventStoreDB adapter', async () => {
+    const store = open()
+    return {
+      store,
+      append: (appends) => store.append(appends, { query: () => Promise.reject(new Error('has no transaction')) }),
+      close: () => store.close(),
+    }
+  })
+  describeOutsideStore('EventStoreDB adapter', open)
+  describeServiceOn('EventStoreDB adapter', open)
+  describeEventVersions('EventStoreDB adapter', open)
+})
 
 const NO_TRANSACTION = { query: () => Promise.reject(new Error('has no transaction')) }
 

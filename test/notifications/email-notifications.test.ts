@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { SMTPServer } from 'smtp-server'
 import { createUser, deactivateUser } from '#commands/user-commands.ts'
 import { enableWebhook, switchOffWebhook } from '#commands/webhook-commands.ts'
-import { createMailer } from '#notifications/email.ts'
+import { createMailer, invitationEmail, toShopBrand } from '#notifications/email.ts'
 import { startEmailNotifications } from '#notifications/email-notifications.ts'
 import { fullReader } from '#queries/reader.ts'
 import { failingEndpoints } from '#queries/webhook-queries.ts'
@@ -279,5 +279,24 @@ describe('e-mail notifications', () => {
     }
     await Promise.all([whileTelling(settled), whileTelling(settled)])
     expect(letters).to.have.length(10)
+  })
+})
+
+const PUBLIC_URL = 'https://tillbook.example'
+
+describe('e-mails about a shop', () => {
+  it('show its logo, and its name on its colour, with the same text as without', () => {
+    const shop = toShopBrand({ name: 'Café <b>&', logoUrl: '/pictures/1/logo/ab.webp', color: '#ffe000' }, PUBLIC_URL)
+    const { text, html = '' } = invitationEmail(shop, `${PUBLIC_URL}/painel/convite?codigo=x&y`, 7)
+    expect(text).to.include('Café <b>& convidou')
+    expect(html).to.include(`src="${PUBLIC_URL}/pictures/1/logo/ab.webp"`)
+    expect(html).to.include('color:#000000;background:#ffe000')
+    expect(html).to.include('Café &lt;b&gt;&amp; convidou').and.not.include('<b>')
+    expect(html).to.include(`<a href="${PUBLIC_URL}/painel/convite?codigo=x&amp;y">`)
+  })
+
+  it('are plain text for a shop without logo and colour, and load no logo of another site', () => {
+    const shop = toShopBrand({ name: 'Café', logoUrl: 'https://loja.example/logo.png', color: null }, PUBLIC_URL)
+    expect(invitationEmail(shop, PUBLIC_URL, 7).html).to.equal(undefined)
   })
 })

@@ -1,9 +1,19 @@
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { adjustRole } from '#commands/user-commands.ts'
 import type { Permission } from '#domain/rights.ts'
+import { auditPack } from '#integrity/audit-pack.ts'
+import { verifyExport } from '#integrity/ledger-export.ts'
 import { checkTables } from '#integrity/table-checks.ts'
+import { beginPack } from '#panel/audit-pack-pages.tsx'
 import { panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 import { tamperBy } from '../support/tamper.ts'
+import { until } from '../support/wait.ts'
+import { filesIn } from '../support/zip.ts'
 
 describe('panel: audit', () => {
   const { api, company, user: owner } = usePanelUser()
@@ -261,5 +271,183 @@ describe('panel: audit', () => {
     expect(await shown('/painel/auditoria')).not.to.include('Alheio')
     const { id } = (await other.post('/customers', { name: 'Outro' })).body.data
     expect((await owner.get(`/painel/auditoria/registros/customer/${id}`)).status).to.equal(404)
+  })
+})
+
+const PATH = '/painel/auditoria/pacote'
+
+describe('panel: audit pack', () => {
+  const { api, company, user: owner } = usePanelUser()
+  let folder: string
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'tillbook-pack-'))
+    await company.post('/customers', { name: 'Maria Retida', phone: '11987654321' })
+  })
+  afterEach(() => rm(folder, { recursive: true }))
+
+  const fetchPack = (who = owner, query = '', signal?: AbortSignal) =>
+    fetch(`${api.url}${PATH}/baixar${query}`, { headers: { cookie: who.cookie() }, ...(signal && { signal }) })
+  const pack = async (...asked: Parameters<typeof fetchPack>) => {
+    const response = await fetchPack(...asked)
+    expect(response.headers.get('content-type')).to.equal('application/zip')
+    return filesIn(Buffer.from(await response.arrayBuffer()))
+  }
+  const head = async () => Number((await company.get('/me')).headers.get('x-ledger-revision'))
+
+  it('contains all ledger events as hashed, an index in words, and instructions to verify both [AUDIT-20]', async () => {
+    const files = await pack()
+    const last = await head()
+    expect([...files.keys()].slice(0, 3)).to.deep.equal(['LEIA-ME.txt', 'livro.jsonl', 'indice.csv'])
+    await writeFile(join(folder, 'livro.jsonl'), files.get('livro.jsonl') ?? '')
+    const verified = await verifyExport(join(folder, 'livro.jsonl'), () => ({}))
+    expect(verified).to.include({ valid: true, from: 0, revision: last, stream: `company-${company.id}` })
+    const rows = (files.get('indice.csv') ?? '').split('\r\n')
+    expect(rows).to.have.length(last + 3)
+    expect(rows[last + 1]).to.match(
+      new RegExp(`^${last};.*;Cliente criado;Cliente 1?\\d+;API;Chave de API \\d+;${verified.hash}$`),
+    )
+    expect(files.get('LEIA-ME.txt')).to.include(verified.hash)
+  })
+
+  it('contains personal data only on request and with permission [AUDIT-23]', async () => {
+    const [withheld, granted] = [
+      await panelUser(api, company, 'auditor'),
+      await panelUser(api, company, 'auditor', { access_until: '2099-12-31', personal_data: true }),
+    ]
+    const accountant = await panelUser(api, company, 'accountant')
+    for (const who of [owner, withheld, granted, accountant]) {
+      const all = [...(await pack(who)).values()].join('')
+      expect(all).not.to.include('Maria').and.not.to.include('11987654321')
+    }
+    expect((await pack(granted, '?dados=abertos')).get('dados-abertos.jsonl')).to.include('"name":"Maria Retida"')
+    for (const who of [withheld, accountant]) {
+      expect((await fetchPack(who, '?dados=abertos')).status).to.equal(403)
+      expect((await who.get(PATH)).html).not.to.include('dados=abertos')
+    }
+    expect(textIn((await accountant.get(PATH)).html)).not.to.include('Quem baixou')
+    const clerk = await panelUser(api, company, 'clerk')
+    expect([(await fetchPack(clerk)).status, (await clerk.get(PATH)).status]).to.deep.equal([403, 403])
+  })
+
+  it('shows owners and auditors its downloads, and those of data exports of persons [AUDIT-26]', async () => {
+    const auditor = await panelUser(api, company, 'auditor', { access_until: '2099-12-31', personal_data: true })
+    await pack(auditor)
+    const [customer] = (await company.get('/customers')).body.data
+    expect((await auditor.get(`/painel/dados-pessoais/customer/${customer.id}/json`)).status).to.equal(200)
+    const shown = async () => textIn((await owner.get(PATH)).html)
+    await until(async () =>
+      /Dados de uma pessoa: Cliente \d+ Entregue .* Pacote de auditoria Entregue 100%/.test(await shown()),
+    )
+    expect(await shown()).to.include(`Pessoa`)
+  })
+
+  it('ends with an error when the client disconnects [AUDIT-24, AUDIT-26]', async () => {
+    const source = { ...api.core }
+    const wanted = await beginPack(api.core, company.id, {
+      isOpened: true,
+      now: '2026-11-22T00:00:00.000Z',
+    })
+    const gone = new AbortController()
+    const stream = auditPack(source, wanted, () => {}, gone.signal)
+    stream.once('data', () => gone.abort(new Error('gone')))
+    const error = await new Promise<Error>((resolve) => stream.once('error', resolve))
+    expect(error.message).to.equal('gone')
+  })
+
+  it('is covered by its own checkpoint, and passes the verifier [AUDIT-22]', async () => {
+    const files = await pack()
+    expect(files.get('LEIA-ME.txt')).to.include(`cobre todos os ${(await head()) + 1} eventos`)
+    for (const [name, text] of files) {
+      await mkdir(dirname(join(folder, name)), { recursive: true })
+      await writeFile(join(folder, name), text)
+    }
+    const [, command = ''] = /\n {2}node (tillbook-verify.mjs .*)\n/.exec(files.get('LEIA-ME.txt') ?? '') ?? []
+    const keys = (await (await fetch(`${api.url}/proof/keys`)).json()) as { data: { keys: { log_vkey: string }[] } }
+    const vkey = JSON.stringify(keys).match(/"log_vkey":"([^"]+)"/)?.[1] ?? ''
+    const { stdout } = await promisify(execFile)(process.execPath, command.replace('CHAVE', vkey).split(' '), {
+      cwd: folder,
+    })
+    expect(stdout).to.match(new RegExp(`\\n(sound|undecided): \\d+ documents, ${(await head()) + 1} events\\n$`))
+  })
+
+  it('names the events beyond its newest checkpoint if no new one can be made [AUDIT-22]', async () => {
+    await pack()
+    await company.post('/customers', { name: 'Depois' })
+    const proof = { checkpointOf: () => Promise.reject(new Error('not whole')) }
+    const now = '2026-11-22T00:00:00.000Z'
+    const { covered, head: end } = await beginPack({ ...api.core, proof }, company.id, { isOpened: false, now })
+    expect([covered, end.revision]).to.deep.equal([await head(), await head()])
+  })
+})
+
+describe('panel: erasure of a person', () => {
+  const { company, user } = usePanelUser('owner')
+
+  it('asks for confirmation, names records that still need the person, and can be queued [PRIV-1, PRIV-4]', async () => {
+    const customer = (await company.post('/customers', { name: 'Eva Souza', phone: '11999990000' })).body.data
+    const account = { description: 'Fiado de abril', amount: '1.00', due_date: '2026-12-01', customer_id: customer.id }
+    const receivable = (await company.post('/finance/receivables', account)).body.data
+    const path = `/painel/clientes/${customer.id}`
+    expect(textIn((await user.get(path)).html)).to.include('Excluir dados pessoais')
+    const asked = textIn((await user.get(`${path}/esquecer`)).html)
+    for (const text of ['Esta ação não pode ser desfeita.', 'Serão apagados nome', 'Ficam as vendas'])
+      expect(asked).to.include(text)
+    const confirm = 'eva souza'
+    const empty = await user.submit(`${path}/esquecer`, {})
+    expect(problemsIn(empty.html)).to.include('Motivo: preencha este campo')
+    const needed = await user.submit(`${path}/esquecer`, { ground: 'holder_request', confirm })
+    expect(needed.status).to.equal(409)
+    expect(textIn(needed.html)).to.include(
+      `Estes registros ainda precisam dos dados: Fiado de abril. Nada foi excluído.`,
+    )
+    const queued = await user.submit(`${path}/esquecer`, { ground: 'holder_request', queue: 'on', confirm })
+    expect(queued.to).to.equal(`${path}?feito=esquecimento-marcado`)
+    const waiting = textIn((await user.get(path)).html)
+    expect(waiting).to.include('Eva Souza').and.to.include('(11) 99999-0000')
+    expect(waiting).to.include('Exclusão do restante quando não houver mais conta ou pedido em aberto')
+    expect(waiting).not.to.include('Editar cliente')
+    await company.call('DELETE', `/finance/receivables/${receivable.id}`)
+    const done = await user.submit(`${path}/esquecer`, { ground: 'holder_request', confirm })
+    expect(done.to).to.equal(`${path}?feito=esquecida`)
+    for (const page of [path, '/painel/clientes']) {
+      const shown = textIn((await user.get(page)).html)
+      expect(shown, page).to.include('Titular anonimizado').and.not.to.include('Eva')
+    }
+    expect(textIn((await user.get(`${path}/esquecer`)).html)).to.include('Os dados pessoais já foram excluídos.')
+  })
+
+  it('shows the person in the title, and debts with links before the button', async () => {
+    const person = { name: 'Eva Souza', document: '52998224725' }
+    const { id } = (await company.post('/customers', person)).body.data
+    const account = { description: 'Fiado de maio', amount: '12.50', due_date: '2026-12-01', customer_id: id }
+    const receivable = (await company.post('/finance/receivables', account)).body.data
+    const { html } = await user.get(`/painel/clientes/${id}/esquecer`)
+    expect(html).to.match(/<h1[^>]*>Excluir dados pessoais de Eva Souza \(529\.982\.247-25\)</)
+    const before = html.slice(0, html.indexOf('<form method="post" action="/painel/clientes'))
+    expect(before).to.include(`href="/painel/contas-a-receber/${receivable.id}"`)
+    expect(textIn(before))
+      .to.include('Fiado de maio , em aberto')
+      .and.to.include('R$ 12,50')
+      .and.to.include('o restante é excluído quando não houver mais nada')
+  })
+
+  it('asks for the person’s name [PANEL-457]', async () => {
+    const { id } = (await company.post('/customers', { name: 'Eva Souza' })).body.data
+    const path = `/painel/clientes/${id}`
+    const wrong = await user.submit(`${path}/esquecer`, { ground: 'holder_request', confirm: 'Eva' })
+    expect(problemsIn(wrong.html)).to.include('Confirme o nome da pessoa: não é o nome desta pessoa')
+    expect((await company.get(`/customers/${id}`)).body.data).to.include({ name: 'Eva Souza', forgotten_at: null })
+    const done = await user.submit(`${path}/esquecer`, { ground: 'holder_request', confirm: 'EVA  souza' })
+    expect(done.to).to.equal(`${path}?feito=esquecida`)
+  })
+
+  it('leaves erased persons last in the list, without a data export [PANEL-458]', async () => {
+    const { id } = (await company.post('/customers', { name: 'Ana' })).body.data
+    await company.post('/customers', { name: 'Zoé' })
+    expect((await user.get(`/painel/clientes/${id}`)).html).to.include('Baixar dados')
+    await user.submit(`/painel/clientes/${id}/esquecer`, { ground: 'holder_request', confirm: 'Ana' })
+    expect(textIn((await user.get('/painel/clientes')).html)).to.match(/Zoé .*Titular anonimizado/)
+    expect((await user.get(`/painel/clientes/${id}`)).html).not.to.include('Baixar dados')
   })
 })

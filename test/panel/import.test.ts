@@ -1,8 +1,10 @@
 import { expect } from 'chai'
+import iconv from 'iconv-lite'
 import { erasePerson } from '#privacy/erase-person.ts'
-import { plainText, uploadFile } from '../support/import-file.ts'
+import { importFile, plainText, uploadFile } from '../support/import-file.ts'
 import { hiddenFields, usePanelUser } from '../support/panel.ts'
 import { expectShortTurns } from '../support/turns-taken.ts'
+import { xlsx } from '../support/xlsx.ts'
 
 describe('panel: import of files', () => {
   const { api, company, user } = usePanelUser('owner')
@@ -172,5 +174,434 @@ describe('panel: import of files', () => {
       client.release()
     }
     expect(told((await user.get('/painel/clientes/importar/conferir')).html)).to.include('Nenhum arquivo para importar')
+  })
+})
+
+describe('panel: cells of files of other programs', () => {
+  const { api, company, user } = usePanelUser('owner')
+  const [ITEMS, CUSTOMERS] = ['/catalogo/importar', '/clientes/importar']
+  const importOf = (path: string, content: string, query = '') => importFile({ api, user }, path, content, query)
+  const items = async (): Promise<Record<string, unknown>[]> => (await company.get('/catalog/items')).body.data
+  const customers = async (): Promise<Record<string, unknown>[]> => (await company.get('/customers')).body.data
+
+  it('have no invisible characters in codes [IMPORT-823]', async () => {
+    const file =
+      'Nome;Fone;CPF;Código\nAna;\u202a(11)\u00a098765\u20114321\u202c;529.982.247\u201025\u200b;C\u200b1\nRui;+55\u200e11\u20602222\u20133333;;'
+    expect((await importOf(CUSTOMERS, file)).done).to.match(/Criados 2 .*Com erro 0/)
+    const [ana, rui] = await customers()
+    expect(ana).to.include({ phone: '11987654321', document: '52998224725', external_id: 'C1' })
+    expect(rui).to.include({ phone: '551122223333' })
+    const codes =
+      'EAN;Nome;Preço\n7891234567895;Café;1,00\n\u200b7891234567895;Café;1,00\n7891234567895\ufeff;Café;1,00\n789 1234\u2011567895;Café;1,00'
+    const { check } = await importOf(ITEMS, codes)
+    expect(check).to.match(/Novos 1 .*Com erro 3/)
+    expect(await items()).to.have.length(1)
+  })
+
+  for (const [cell, phone] of [
+    ['11987654321 1133334444', '11987654321'],
+    ['(11) 98765-4321 (11) 3333-4444', '11987654321'],
+    ['98765-4321 3333-4444', '987654321'],
+    ['(11) 98765-4321 / (11) 3333-4444', '11987654321'],
+    ['(11) 98765-4321, 3333-4444', '11987654321'],
+    ['11 98765 4321 ou 11 3333 4444', '11987654321'],
+    ['+55 11 98765-4321 +55 11 3333-4444', '5511987654321'],
+    ['3333-4444 3333-5555 3333-6666', '33334444'],
+  ] as const)
+    it(`may have several phones, of which the first counts: ${cell} [IMPORT-823]`, async () => {
+      const { check } = await importOf(CUSTOMERS, `Nome;Fone\nAna;"${cell}"`)
+      expect(check).to.include(`"${cell}" tem mais de um número; vale`)
+      expect((await customers())[0]).to.include({ phone })
+    })
+
+  for (const [cell, phone] of [
+    ['+55 11 98765 4321', '5511987654321'],
+    ['0 11 98765-4321', '011987654321'],
+    ['+49 30 1234 5678 90', '4930123456789' + '0'],
+    ['0800 123 4567', '08001234567'],
+  ] as const)
+    it(`may have one phone in parts: ${cell} [IMPORT-823]`, async () => {
+      const { check } = await importOf(CUSTOMERS, `Nome;Fone\nAna;${cell}`)
+      expect(check).not.to.include('mais de um número')
+      expect((await customers())[0]).to.include({ phone })
+    })
+
+  it('that stand for nothing are empty [VAL-910]', async () => {
+    const none = ['SEM GTIN', 'sem gtin', '-', '--', 'N/A', 'null', '0', '0000000000000', '\u2014', ' - ', 'SEM EAN']
+    const file = `Nome;Preço;EAN;GTIN;NCM;Categoria\n${none.map((cell, n) => `Item ${n};1,00;${cell};${cell};${cell === '0' ? '00000000' : '-'};${n % 2 === 0 ? '-' : '0'}`).join('\n')}`
+    expect((await importOf(ITEMS, file)).done).to.match(/Criados 11 .*Com erro 0/)
+    for (const item of await items())
+      expect(item).to.include({ barcode: null, gtin: null, ncm: null, category_id: null })
+    const people =
+      'Nome;CPF;Fone;E-mail;CEP;Número;Código\nAna;000.000.000-00;(00) 0000-0000;-;00000-000;0;0\nRui;NÃO INFORMADO;n/d;n/a;--;S/N;(vazio)'
+    expect((await importOf(CUSTOMERS, people)).done).to.match(/Criados 2 .*Com erro 0/)
+    for (const person of await customers())
+      expect(person).to.include({ document: null, phone: null, email: null, external_id: null })
+  })
+
+  it('are as many new records as the check says, also where lines share a code or name [IMPORT-825]', async () => {
+    const file = 'Código;EAN;Nome;Preço\nA;789;Café;1,00\nB;789;Chá;2,00\nC;790;Mate;3,00'
+    const { check, done } = await importOf(ITEMS, file)
+    expect(check)
+      .to.match(/Novos 2 .*Com erro 1/)
+      .and.include('3 Chá Código de barras: repete a linha 2')
+    expect(done).to.match(/Criados 2 .*Com erro 1/)
+    const people = await importOf(CUSTOMERS, 'Nome;CPF\nAna;529.982.247-25\nAna;111.444.777-35')
+    expect(people.check).to.match(/Novos 1 .*Com erro 1/)
+    expect(people.done).to.match(/Criados 1 /)
+    const wrong = await importOf(ITEMS, 'Código;EAN;Nome;Preço\nD;800;Pão;dez\nE;800;Bolo;2,00')
+    expect(wrong.check).to.match(/Novos 1 .*Com erro 1/)
+    const variants =
+      'Código;Nome;Preço;Produto da variação;Tamanho\nP;Meia;5,00;;\nV;Meia P;5,00;P;P\nW;Meia p;5,00;P;p'
+    expect((await importOf(ITEMS, variants)).check).to.include('esta variação repete a linha 3')
+  })
+
+  it('show prices and costs before and after, and the name beside each problem', async () => {
+    await company.post('/catalog/items', { name: 'Café', price: '18.90', cost: '11.00', sku: 'C' })
+    await company.post('/catalog/items', { name: 'Chá', price: '5.00', sku: 'H' })
+    const { check } = await importOf(ITEMS, 'SKU;Nome;Preço;Custo\nC;Café;19,90;11,00\nH;Chá;5,00;2,50\nX;Pão;dez;')
+    expect(check).to.match(
+      /Preços que mudam \(2\).*2 Café Preço de venda \(R\$\) R\$ 18,90 R\$ 19,90 3 Chá Custo \(R\$\) — R\$ 2,50/,
+    )
+    expect(check).to.include('4 Pão Preço de venda (R$): "dez"')
+  })
+
+  describe('of WooCommerce', () => {
+    const HEADS =
+      'ID,Type,SKU,Name,Published,Description,"Regular price",Categories,Parent,"Attribute 1 name","Attribute 1 value(s)","Attribute 2 name","Attribute 2 value(s)"'
+    const FILE = [
+      HEADS,
+      '10,variable,CAM,Camiseta,1,longa,,"Roupas > Camisetas, Novos",,Tamanho,"P, M",Cor,"Azul, Preta"',
+      '11,variation,CAM-P,"Camiseta - P, Azul",1,,39.90,,CAM,Tamanho,P,Cor,Azul',
+      '12,variation,,"Camiseta - M, Preta",1,,35.90,,id:10,Tamanho,M,Cor,Preta',
+      '13,simple,10,Caneca,1,,20,Louça,,,,,',
+      '14,variable,LAMP,Lâmpada,-1,,,,,Voltagem,"110V, 220V",,',
+      '15,variation,LAMP-1,Lâmpada - 110V,1,,9,,LAMP,Voltagem,110V,,',
+    ].join('\n')
+
+    it('are variations of their products, which have the least of their prices [IMPORT-826]', async () => {
+      const { check, done } = await importOf(ITEMS, FILE)
+      expect(check).to.match(/Novos 4 .*Com erro 0 .*A confirmar 2/)
+      expect(check).to.include('o produto da linha 6 está por confirmar')
+      expect(done).to.match(/Criados 4 .*Com erro 0/)
+      const [shirt, ...others] = await items()
+      expect(shirt).to.include({ name: 'Camiseta', price: '35.90', category_name: 'Camisetas', parent_id: null })
+      expect(others.map(({ parent_id, variant }) => [parent_id, variant])).to.have.deep.members([
+        [shirt?.id, { size: 'P', color: 'Azul' }],
+        [shirt?.id, { size: 'M', color: 'Preta' }],
+        [null, null],
+      ])
+      expect((await importOf(ITEMS, FILE)).done).to.match(/Criados 0 .*Iguais 4/)
+    })
+
+    it('may have 200 columns, and long texts in columns that are not imported [IMPORT-828]', async () => {
+      const meta = Array.from({ length: 190 }, (_, n) => `"Meta: _${n}"`).join(',')
+      const text = `"<p>${'Descrição ""longa"". '.repeat(2_000)}</p>"`
+      const { done } = await importOf(
+        ITEMS,
+        `ID,Name,"Regular price",Description,${meta}\n1,Café,18.90,${text}\n2,Chá,5,`,
+      )
+      expect(done).to.match(/Criados 2 .*Com erro 0/)
+      const wrong = plainText((await importOf(ITEMS, `Nome;Preço\n"${'x'.repeat(6_000)}";1,00\nMate;2,00`)).check)
+      expect(wrong)
+        .to.match(/Novos 1 .*Com erro 1/)
+        .and.include('é longo demais')
+    })
+  })
+})
+
+describe('panel: lines of a file that are to be confirmed', () => {
+  const { api, company, user } = usePanelUser('owner')
+  const [ITEMS, CUSTOMERS] = ['/catalogo/importar', '/clientes/importar']
+  const importOf = (path: string, content: string | Buffer, query = '', ticked = {}) =>
+    importFile({ api, user }, path, content, query, ticked)
+  const items = async (): Promise<Record<string, unknown>[]> => (await company.get('/catalog/items')).body.data
+  const customers = async (): Promise<Record<string, unknown>[]> => (await company.get('/customers')).body.data
+  const namesOf = (records: readonly Record<string, unknown>[]) => records.map(({ name }) => name)
+
+  describe('encodings', () => {
+    const FILE = 'Nome;Preço\nFeijão;8,90\nCafé em pó;18,90\nAÇÚCAR;5,00\n'
+    const twice = (page: string) => Buffer.from(iconv.decode(Buffer.from(FILE), page))
+    for (const [name, bytes] of [
+      ['CP850 (MS-DOS)', iconv.encode(FILE, 'cp850')],
+      ['Mac Roman', iconv.encode(FILE, 'macroman')],
+      ['Windows-1252 (ANSI)', iconv.encode(FILE, 'win1252')],
+      ['UTF-8', Buffer.from(FILE)],
+      ['UTF-8 gravado duas vezes (JoÃ£o)', twice('win1252')],
+      ['UTF-8 gravado duas vezes (Jo├úo)', twice('cp850')],
+    ] as const)
+      it(`are detected, named and shown with lines: ${name} [PANEL-354]`, async () => {
+        const { check, done } = await importOf(ITEMS, bytes)
+        expect(check).to.include(
+          `Lido como ${name}. Confira se os acentos destas linhas estão certos: Feijão Café em pó AÇÚCAR`,
+        )
+        expect(done).to.match(/Criados 3 .*Com erro 0/)
+        expect(namesOf(await items())).to.deep.equal(['Feijão', 'Café em pó', 'AÇÚCAR'])
+      })
+
+    it('are chosen by the owner, for the columns and the import too [PANEL-354]', async () => {
+      const bytes = iconv.encode('Descrição;Preço\nCaféŽ;1,00', 'win1252')
+      const { check, done } = await importOf(ITEMS, bytes, '?codificacao=macroman', { 'confirmar-tipo': 'letters' })
+      expect(check).to.include('Lido como Mac Roman')
+      const guessed = await importOf(ITEMS, iconv.encode('Descrição;Preço\nLimões;1,00', 'cp850'), '?codificacao=cp850')
+      expect(guessed.done).to.match(/Criados 1 .*Com erro 0/)
+      expect(done).to.include('Com erro')
+      expect(namesOf(await items())).to.deep.equal(['Limões'])
+      const page = '/painel/catalogo/importar/conferir'
+      await uploadFile({ api, user }, ITEMS, 'Nome;Preço\nPão;1,00')
+      expect((await user.get(`${page}?codificacao=constructor`)).status).to.equal(200)
+    })
+
+    it('that are wrong leave letters that stop at the check [IMPORT-822]', async () => {
+      const file = iconv.encode('Nome;Valor\nFeijão;8,90\nArroz;5,00\nLimões;1,00', 'cp850')
+      const { check, done } = await importOf(ITEMS, file, '?codificacao=windows-1252')
+      expect(check).to.include('"FeijÆo" tem letras que nenhuma palavra do português tem').and.include('"Limäes"')
+      expect(done, done).to.match(/Criados 1 .*Não confirmados 2/)
+    })
+  })
+
+  describe('what is no record', () => {
+    for (const [what, line, reason] of [
+      ['a total', 'Total;;1.234,50', 'parece ser um total'],
+      ['a total in capitals', 'TOTAL GERAL:;T1;99,00', 'parece ser um total'],
+      ['a number of records', 'Total de 25 produtos;25;1,00', 'parece ser um total'],
+      ['a footer', 'Emitido em 28/11/2026 08:17;E1;1,00', 'parece ser do rodapé'],
+      ['a page number', 'Página 1 de 3;P1;1,00', 'parece ser do rodapé'],
+      ['repeated titles', 'Nome;Código;1,00', 'repete os títulos das colunas'],
+      ['a total value', 'Valor total;;1.234,50', 'parece ser um total'],
+      ['a total in stock', 'Total em estoque;;99,00', 'parece ser um total'],
+      ['a short count', 'Qtd. registros: 3;R3;1,00', 'parece ser um total'],
+    ] as const)
+      it(`is only imported if it is ticked: ${what} [IMPORT-820]`, async () => {
+        const file = `Nome;Código;Preço\nCafé;C1;1,00\n${line}\n`
+        const { check, checkHtml, done } = await importOf(ITEMS, file)
+        expect(check)
+          .to.match(/Novos 1 .*A confirmar 1/)
+          .and.include(reason)
+        expect(checkHtml).to.include(
+          '<input type="checkbox" name="confirmar" value="3" aria-label="Importar a linha 3"/>',
+        )
+        expect(done).to.match(/Criados 1 .*Com erro 0 .*Não confirmados 1/)
+        expect(namesOf(await items())).to.deep.equal(['Café'])
+      })
+
+    it('is no error of names that only begin so, and a reason of wrong lines [IMPORT-820]', async () => {
+      const file = 'Nome;Preço\nTotal Flex 1 L;1,00\nMédia de café;2,00\nRelatório (bloco);3,00\nTotal;dez'
+      const { check, done } = await importOf(ITEMS, file)
+      expect(done).to.match(/Criados 3 .*Com erro 1/)
+      expect(check).to.match(/5 Total "Total" parece ser um total; Preço/)
+    })
+
+    it('is a line of a report, alone in its line, and no name with more beside it [IMPORT-820]', async () => {
+      const alone = ['28/11/2026 10:05:33', '10:05', 'Grupo: Bebidas', 'Continua...', 'Sistema Loja v1.2', '1 de 3']
+      const { check, done } = await importOf(CUSTOMERS, `Nome;Fone\n${alone.join(';\n')};\nAC: Maria;11987654321`)
+      expect(check).to.match(/Novos 1 .*A confirmar 6/)
+      expect(done).to.match(/Criados 1 .*Não confirmados 6/)
+    })
+
+    it('is imported if it is ticked, alone or with all of its kind, and else kept [IMPORT-820]', async () => {
+      const file = 'Nome;CPF\nAna;\nTotal;\nNome;CPF\nTotal geral;'
+      const { check, done } = await importOf(CUSTOMERS, file, '', { confirmar: '3' })
+      expect(check).to.match(/Novos 1 .*Com erro 1 .*A confirmar 2/)
+      expect(done).to.match(/Criados 2 .*Não confirmados 1/)
+      const page = '/painel/clientes/importar/conferir'
+      expect(plainText((await user.get(page)).html)).to.match(/Novos 0 .*A confirmar 1/)
+      expect(plainText((await user.submit(page, { 'confirmar-tipo': 'summary' })).html)).to.match(/Criados 1/)
+      expect(namesOf(await customers())).to.deep.equal(['Ana', 'Total', 'Total geral'])
+    })
+
+    it('makes no category, and holds no code against another line [IMPORT-820]', async () => {
+      const file = 'Nome;Preço;EAN;Categoria;Situação\nVelho;1,00;789;Antigos;Inativo\nNovo;2,00;789;Atuais;Ativo'
+      const { check, done } = await importOf(ITEMS, file)
+      expect(check).to.match(/Novos 1 .*Categorias novas 1/)
+      expect(done).to.match(/Criados 1 /)
+      expect(
+        (await company.get('/catalog/categories')).body.data.map(({ name }: { name: string }) => name),
+      ).to.deep.equal(['Atuais'])
+    })
+  })
+
+  describe('what is not on sale', () => {
+    for (const [head, off, on] of [
+      ['Situação', 'Inativo', 'Ativo'],
+      ['Situação', 'Excluído', 'Ativo'],
+      ['Situação', 'I', 'A'],
+      ['Published', '-1', '1'],
+      ['Published', '0', '1'],
+      ['Ativo', 'Não', 'Sim'],
+      ['Status', 'draft', 'active'],
+      ['Inativo', 'S', 'N'],
+      ['Available for sale [Loja]', 'N', 'Y'],
+      ['Data de exclusão', '28/11/2026', ''],
+      ['Ativo (S/N)', 'N', 'S'],
+      ['Situação', 'Bloqueado p/ venda', 'Ativo p/ venda'],
+      ['Situação', 'Não ativo', 'Ativo'],
+      ['Visibility in catalog', 'hidden', 'visible'],
+      ['Condição', 'Inativo', 'Inativo desde nunca'],
+    ] as const)
+      it(`is only imported if it is ticked: ${head} ${off} [IMPORT-820]`, async () => {
+        const { check, done } = await importOf(ITEMS, `Nome;Preço;${head}\nVelho;1,00;${off}\nNovo;2,00;${on}`)
+        expect(check).to.include(`${head}: ${off}`)
+        expect(done).to.match(/Criados 1 .*Não confirmados 1/)
+        expect(namesOf(await items())).to.deep.equal(['Novo'])
+      })
+  })
+
+  describe('codes that have lost their zeros', () => {
+    it('name the record, and change it if they are ticked [IMPORT-821]', async () => {
+      await company.post('/catalog/items', { name: 'Café', price: '1.00', external_id: '00018', sku: '0007' })
+      const both = await importOf(ITEMS, 'Código;Nome;Preço;NCM\n18;Café;2,00;9012100')
+      expect(both.check).to.include('NCM: "9012100" parece ser').and.include('"18" parece ser "00018" (Café)')
+      const file = 'Código;Nome;Preço\n18;Café;2,00\n19;Chá;3,00'
+      const { check, done } = await importOf(ITEMS, file)
+      expect(check).to.include('Código externo: "18" parece ser "00018" (Café), sem os zeros')
+      expect(done).to.match(/Criados 1 .*Não confirmados 1/)
+      const ticked = await importOf(ITEMS, 'Código;Nome;Preço\n18;Café;2,00', '', { confirmar: '2' })
+      expect(ticked.done).to.match(/Criados 0 .*Alterados 1/)
+      expect((await items())[0]).to.include({ external_id: '00018', price: '2.00' })
+      expect((await importOf(ITEMS, 'SKU;Nome;Preço\n7;Café;3,00')).check).to.include('SKU: "7" parece ser "0007"')
+    })
+
+    it('are found where the zeros are in the file, or in an earlier line [IMPORT-821]', async () => {
+      await company.post('/catalog/items', { name: 'Café', price: '1.00', external_id: '18' })
+      const { check } = await importOf(ITEMS, 'Código;Nome;Preço\n0018;Café;2,00\n0020;Chá;1,00\n20;Mate;1,00')
+      expect(check).to.include('"0018" parece ser "18" (Café)')
+      expect(check).to.include('"20" só difere nos zeros de "0020", da linha 3')
+    })
+
+    it('of customers say whose they are, and codes of a fixed length are completed [IMPORT-821]', async () => {
+      await company.post('/customers', { name: 'Maria', external_id: '00018' })
+      const file = 'Código;Nome;CPF;CEP\n18;Maria;;\n;Rui;1234567890;\n;Eva;;1310100'
+      const { check, done } = await importOf(CUSTOMERS, file, '', { 'confirmar-tipo': 'zeros' })
+      expect(check)
+        .to.include('"18" parece ser "00018" (Maria)')
+        .and.match(/Com erro 0 .*A confirmar 3/)
+      expect(done).to.match(/Criados 2 .*Iguais 1 .*Com erro 0/)
+      expect((await customers()).map(({ document }) => document)).to.deep.equal([null, '01234567890', null])
+      expect((await customers())[2]).to.have.nested.property('address.zip', '01310100')
+    })
+  })
+
+  it('are of a workbook as of a text [IMPORT-827]', async () => {
+    const file = await xlsx([
+      ['Código', 'Nome', 'Preço', 'Situação'],
+      ['C1', 'Feijão', 8.9, 'Ativo'],
+      ['C2', 'Café', 18.9, 'Inativo'],
+      ['', 'Total', 27.8, ''],
+    ])
+    const { check, done } = await importOf(ITEMS, file)
+    expect(check)
+      .to.match(/Novos 1 .*A confirmar 2/)
+      .and.not.include('Codificação')
+    expect(done).to.match(/Criados 1/)
+    expect((await items())[0]).to.include({ external_id: 'C1', name: 'Feijão', price: '8.90' })
+  })
+})
+
+describe('panel: what an import tells of a file', () => {
+  const { api, company, user } = usePanelUser('owner')
+  const ITEMS = '/catalogo/importar'
+  const importOf = (content: string, query = '') => importFile({ api, user }, ITEMS, content, query)
+  const items = async (): Promise<Record<string, unknown>[]> => (await company.get('/catalog/items')).body.data
+
+  it('takes Descrição, Valor and Qtde of a file without codes, once [IMPORT-100]', async () => {
+    const file = 'Descrição;Valor;Qtde\nCafé;18,90;24\nAçúcar;5,00;3'
+    expect((await importOf(file)).done).to.match(/Criados 2 .*Com erro 0/)
+    expect((await importOf(file)).done).to.match(/Criados 0 .*Alterados 0 .*Iguais 2/)
+    expect(await items()).to.have.length(2)
+    await company.post('/catalog/items', { name: 'Chá', price: '1.00', sku: 'C' })
+    expect((await importOf('Descrição;Valor\nCHÁ;2,00')).check).to.include('já é de um cadastro com código')
+  })
+
+  it('warns of wrong check digits, and imports the codes [IMPORT-101]', async () => {
+    const { check, done } = await importOf(
+      'EAN;Nome;Preço\n7891234567890;Café;1,00\n7891234567895;Chá;1,00\n123;Pão;1,00',
+    )
+    const warning = 'o código de barras 7891234567890 tem o dígito verificador errado'
+    expect(check).to.include(`2 Café ${warning}`)
+    expect(check.match(/dígito verificador/g)).to.have.length(1)
+    expect(done).to.match(/Criados 3/)
+  })
+
+  it('warns of prices of zero and below the cost, and imports them [ITEM-101]', async () => {
+    const { check, done } = await importOf(
+      'SKU;Nome;Preço;Custo\nP1;Brinde;0,00;\nP2;Bala;1,00;1,50\nP3;Bolo;2,00;1,50',
+    )
+    expect(check).to.include('2 Brinde o preço é R$ 0,00').and.to.include('3 Bala o preço está abaixo do custo')
+    expect(check).not.to.include('4 Bolo o preço')
+    expect(done).to.match(/Criados 3/)
+  })
+
+  it('makes variants of an item of the file or the catalog, and refuses others [IMPORT-105]', async () => {
+    const known = (await company.post('/catalog/items', { name: 'Meia', price: '5.00', cost: '2.00', sku: 'MEIA' }))
+      .body
+    const file = [
+      'Código externo;SKU;Nome;Preço;Produto da variação;Tamanho;Cor',
+      'CAM-M;;Camiseta M;40,00;CAM;M;Azul',
+      'CAM;;Camiseta;40,00;;;',
+      ';MEIA-P;Meia P;5,00;MEIA;P;',
+      'X1;;Perdida;1,00;NADA;P;',
+      'X2;;Neta;1,00;CAM-M;P;',
+      'X3;;Sem tamanho;1,00;CAM;;',
+      'X4;;Sem produto;1,00;;G;',
+    ].join('\n')
+    const { check, done } = await importOf(file)
+    expect(check)
+      .to.include('5 Perdida Produto da variação: "NADA" não foi encontrado no catálogo nem no arquivo')
+      .and.include('6 Neta Produto da variação: "CAM-M" é uma variação')
+      .and.include('7 Sem tamanho Produto da variação: informe tamanho, cor ou ambos')
+      .and.include('8 Sem produto Tamanho: informe também Produto da variação')
+    expect(done).to.match(/Criados 3 .*Com erro 4/)
+    const of = async (query: string) => (await company.get(`/catalog/items?${query}`)).body.data[0]
+    const shirt = await of('external_id=CAM')
+    expect(await of('external_id=CAM-M')).to.deep.include({
+      parent_id: shirt.id,
+      variant: { size: 'M', color: 'Azul' },
+    })
+    const sock = await of('sku=MEIA-P')
+    expect(sock).to.deep.include({ parent_id: known.data.id, variant: { size: 'P', color: null }, cost: '2.00' })
+    expect((await importOf(file)).done).to.match(/Criados 0 .*Iguais 3/)
+    const chain = await importOf('Código externo;Produto da variação;Tamanho\nCAM;MEIA;G')
+    expect(chain.done).to.include('o item tem variações')
+  })
+
+  it('says that a file has no titles, and which columns are left out', async () => {
+    const { check } = await importOf('Café;18,90;UN\nChá;5,00;UN')
+    expect(check).to.include('A primeira linha parece ser um cadastro').and.to.include('Café · 18,90 · UN')
+    const titled = await importOf('SKU;Nome;Preço;Cor;Peso;\nA;Café;18,90;preto;;x')
+    expect(titled.check).to.include('Colunas que não serão importadas: Cor, Peso, Coluna 6.')
+    expect(titled.check).not.to.include('parece ser um cadastro')
+  })
+
+  it('gives the wrong lines as a file with reasons, before and after the import', async () => {
+    const file = 'SKU;Nome;Preço;Cor\nA1;Café;18,90;preto\nA2;Chá;dez;=1+1\nA3;Pão;7,89E+12;\nA1;Outro;1,00;'
+    const wrong = [
+      'SKU;Nome;Preço;Cor;O que corrigir',
+      `A2;Chá;dez;'=1+1;"Preço de venda (R$): ""dez"" informe um valor válido, por exemplo 1.234,50"`,
+      `A3;Pão;"7,89E+12";;"Preço de venda (R$): ""7,89E+12"" informe um valor válido, por exemplo 1.234,50"`,
+      'A1;Outro;1,00;;SKU: repete a linha 2',
+      '',
+    ]
+    const path = '/painel/catalogo/importar/linhas-com-erro.csv'
+    const columns = '?coluna-0=sku&coluna-1=name&coluna-2=price'
+    const { done, checkHtml } = await importOf(file, columns)
+    expect(checkHtml).to.include(`href="${path}?coluna-0=sku&amp;coluna-1=name&amp;coluna-2=price"`)
+    expect(done).to.match(/Criados 1 .*Com erro 3/)
+    const { html, headers } = await user.get(path)
+    expect(html.replace(/^\uFEFF/, '').split('\r\n')).to.deep.equal(wrong)
+    expect(headers.get('content-type')).to.equal('text/csv; charset=utf-8')
+    expect(plainText((await user.get('/painel/catalogo/importar/conferir')).html)).to.match(/Novos 0 .*Com erro 3/)
+    const mended = html
+      .replace(/"Preço[^\r]*/g, '')
+      .replace('dez', '5,00')
+      .replace('7,89E+12', '7,00')
+    expect((await importOf(mended)).done).to.match(/Criados 2 .*Alterados 1 .*Com erro 0/)
+    expect((await user.get(path)).status).to.equal(404)
+  })
+
+  it('refuses a code that a spreadsheet has shortened, with the reason [IMPORT-101]', async () => {
+    const { check } = await importOf('EAN;Nome;Preço\n7,89E+12;Café;1,00')
+    expect(check).to.include('Código de barras: "7,89E+12" perdeu algarismos na planilha')
+    expect(await items()).to.deep.equal([])
   })
 })

@@ -1,6 +1,14 @@
 import { expect } from 'chai'
+import { countersOf } from '#access/login-limits.ts'
+import { adjustRole } from '#commands/user-commands.ts'
+import type { Permission } from '#domain/rights.ts'
+import { BEFORE } from '#panel/forms/panel-form.ts'
+import type { Json } from '../support/api.ts'
+import { importFile } from '../support/import-file.ts'
 import { type Counter, openCounter } from '../support/offline-sales.ts'
-import { panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
+import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
+import { createTestUser } from '../support/till.ts'
+import { useCompany } from '../support/use-api.ts'
 
 describe('panel: sales', () => {
   const { api, company, user } = usePanelUser('manager')
@@ -230,5 +238,360 @@ describe('panel: sales', () => {
     expect((await user.get(`/painel/vendas?em=${revision}`)).html).to.include(
       `<input type="hidden" name="em" value="${revision}"/>`,
     )
+  })
+})
+
+const PIN = '480263'
+
+describe('panel: an approval on the spot', () => {
+  const { api, company } = useCompany()
+  let clerk: PanelUser
+  let otherClerk: PanelUser
+  let manager: PanelUser
+  let counter: Counter
+
+  before(async () => {
+    clerk = await panelUser(api, company, 'clerk')
+    otherClerk = await panelUser(api, company, 'clerk')
+    manager = await panelUser(api, company, 'manager')
+    counter = await openCounter(company)
+    const permissions = ['sell', 'edit_catalog'] as const
+    await company.run(adjustRole, {
+      role: 'clerk',
+      permissions: [...permissions],
+      return_limit: '0.00',
+      discount_limit: '0.00',
+    })
+    expect((await setPin(manager, PIN)).status).to.equal(303)
+    expect((await setPin(otherClerk, PIN)).status).to.equal(303)
+  })
+
+  const setPin = (user: PanelUser, pin: string, current_password = user.password) =>
+    user.submit('/painel/conta/pin', { current_password, pin, repeated: pin })
+  const sell = async (): Promise<number> => (await counter.sell({ seller: { user_id: clerk.id } })).id
+  const cancel = (id: number, fields: Record<string, string>) =>
+    clerk.submit(`/painel/vendas/${id}/cancelar`, { reason: 'Engano', ...fields })
+  const by = ({ email }: PanelUser, approver_secret: string) => ({ approver_email: email, approver_secret })
+  const statusOf = async (id: number) => (await company.get(`/sales/${id}`)).body.data.status
+
+  async function lastEvent() {
+    const { rows } = await api.core.pool.query(
+      'select envelope::text from ledger.events where stream = $1 order by revision desc limit 1',
+      [`company-${company.id}`],
+    )
+    return JSON.parse(rows[0].envelope)
+  }
+
+  it('is offered to a user who may not do it, and without one nothing happens [ROLE-120]', async () => {
+    const id = await sell()
+    expect(textIn((await clerk.get(`/painel/vendas/${id}/cancelar`)).html)).to.include('Autorização')
+    expect(textIn((await manager.get(`/painel/vendas/${id}/cancelar`)).html)).not.to.include('Autorização')
+    const { status, html } = await cancel(id, {})
+    expect([status, problemsIn(html)]).to.deep.equal([
+      403,
+      ['Seu perfil de acesso não permite cancelar as próprias vendas. Peça autorização a um responsável.'],
+    ])
+    expect(await statusOf(id)).to.equal('completed')
+  })
+
+  for (const way of ['PIN', 'password'] as const)
+    it(`is given by ${way}, and the event names the approver beside the actor [ROLE-120]`, async () => {
+      const id = await sell()
+      const { status } = await cancel(id, by(manager, way === 'PIN' ? PIN : manager.password))
+      expect([status, await statusOf(id)]).to.deep.equal([303, 'cancelled'])
+      const { actor, data } = await lastEvent()
+      expect([actor, data.approved_by]).to.deep.equal([`user/${clerk.id}`, manager.id])
+      expect(textIn((await manager.get(`/painel/vendas/${id}`)).html)).to.include(
+        `autorizada pelo usuário ${manager.id}`,
+      )
+    })
+
+  it('is refused if the approver may not do it either, or is the user [ROLE-120]', async () => {
+    const id = await sell()
+    expect((await cancel(id, by(otherClerk, PIN))).status).to.equal(403)
+    expect((await cancel(id, by(clerk, clerk.password))).status).to.equal(403)
+    expect(await statusOf(id)).to.equal('completed')
+  })
+
+  it('is refused to persons of other companies [ROLE-120]', async () => {
+    const id = await sell()
+    const stranger = await panelUser(api, await api.company())
+    const { status, html } = await cancel(id, by(stranger, stranger.password))
+    expect([status, html.includes('e-mail, PIN ou senha incorretos')]).to.deep.equal([422, true])
+    expect(await statusOf(id)).to.equal('completed')
+  })
+
+  it('leaves a sale without the approver in its event if the user may cancel it [ROLE-120]', async () => {
+    const id = await sell()
+    await manager.submit(`/painel/vendas/${id}/cancelar`, { reason: 'Engano' })
+    expect((await lastEvent()).data).not.to.have.property('approved_by')
+  })
+
+  it('allows a price that the user may not change; other fields need none [ROLE-123]', async () => {
+    const path = `/painel/catalogo/${counter.product}/editar`
+    const edit = async (fields: Record<string, string>) => {
+      const form = hiddenFields((await clerk.get(path)).html, path)
+      return clerk.post(path, { ...form, ...JSON.parse(form[BEFORE] ?? ''), ...fields })
+    }
+    const price = async () => (await company.get(`/catalog/items/${counter.product}`)).body.data.price
+    expect((await edit({ price: '9,00' })).status).to.equal(403)
+    expect(await price()).to.equal('10.00')
+    expect((await edit({ unit: 'CX' })).status).to.equal(303)
+    expect((await edit({ price: '9,00', ...by(manager, PIN) })).status).to.equal(303)
+    expect([await price(), (await lastEvent()).data.approved_by]).to.deep.equal(['9.00', manager.id])
+  })
+
+  it('allows a new item under a barcode of another one, which is a change of price [ROLE-782]', async () => {
+    const item = (await company.post('/catalog/items', { name: 'Vinho', price: '90.00', barcode: '7891000100103' }))
+      .body
+    expect((await clerk.submit(`/painel/catalogo/${item.data.id}/excluir`, {})).status).to.equal(303)
+    const create = (fields: Record<string, string>) => {
+      const item = { type: 'product', name: 'Vinho', price: '9,00', barcode: '7891000100103', unit: 'UN' }
+      return clerk.submit('/painel/catalogo/novo', { ...item, ...fields }, '/painel/catalogo')
+    }
+    expect(textIn((await clerk.get('/painel/catalogo/novo')).html)).to.include('Autorização')
+    const refused = await create({})
+    expect([refused.status, textIn(refused.html).includes('Autorização')]).to.deep.equal([403, true])
+    expect((await create(by(manager, PIN))).status).to.equal(303)
+    expect((await lastEvent()).data).to.include({ barcode: '7891000100103', approved_by: manager.id })
+  })
+
+  it('allows an item to come back under a barcode of another one [ROLE-782]', async () => {
+    const made = async (name: string) =>
+      (await company.post('/catalog/items', { name, price: '9.00', barcode: '7891000100110' })).body.data.id
+    const remove = (id: number) => company.call('DELETE', `/catalog/items/${id}`)
+    const id = await made('Suco')
+    await remove(id)
+    await remove(await made('Refresco'))
+    const list = '/painel/catalogo?state=inactive'
+    const again = (fields: Record<string, string>) => clerk.submit(list, fields, `/painel/catalogo/${id}/reativar`)
+    const refused = await again({})
+    expect([refused.status, textIn(refused.html).includes('Autorização')]).to.deep.equal([403, true])
+    expect((await again(by(manager, PIN))).status).to.equal(303)
+    expect((await lastEvent()).data).to.include({ id, approved_by: manager.id })
+  })
+
+  describe('of a return', () => {
+    const allow = (...permissions: Permission[]) =>
+      company.run(adjustRole, { role: 'clerk', permissions, return_limit: '15.00', discount_limit: '0.00' })
+    const sellTwo = async (): Promise<number> => {
+      const items = [{ catalog_item_id: counter.product, quantity: '2', unit_price: '10.00' }]
+      const payments = [{ payment_type_id: counter.cash, amount: '20.00' }]
+      return (await counter.sell({ seller: { user_id: clerk.id }, items, payments })).id
+    }
+    const form = (id: number) => `/painel/vendas/${id}/devolver`
+    const giveBack = (id: number, quantity: string, approval: Record<string, string> = {}) =>
+      clerk.submit(form(id), { q0: quantity, reason: 'Defeito', payment_type_id: `${counter.cash}`, ...approval })
+    const summed = async (id: number, quantity: string) =>
+      textIn((await clerk.submit(form(id), { q0: quantity, calcular: 's' })).html)
+    const totals = async (id: number) =>
+      (await company.get(`/sales/${id}/returns`)).body.data.map(({ total }: { total: string }) => total)
+
+    before(() => allow('sell', 'edit_catalog', 'return_goods'))
+    after(() => allow('sell', 'edit_catalog'))
+
+    it('is not needed up to the limit of the role [ROLE-103]', async () => {
+      const id = await sellTwo()
+      expect(await summed(id, '1')).not.to.include('Autorização')
+      expect((await giveBack(id, '1')).status).to.equal(303)
+      const { type, data } = await lastEvent()
+      expect([type, data.approved_by, await totals(id)]).to.deep.equal(['SaleReturned', undefined, ['10.00']])
+    })
+
+    it('is needed above the limit, and is recorded in the event [ROLE-103] [ROLE-120]', async () => {
+      const id = await sellTwo()
+      expect(await summed(id, '2')).to.include('Autorização')
+      expect((await giveBack(id, '2')).status).to.equal(403)
+      expect((await giveBack(id, '2', by(otherClerk, PIN))).status).to.equal(403)
+      expect(await totals(id)).to.deep.equal([])
+      expect((await giveBack(id, '2', by(manager, PIN))).status).to.equal(303)
+      const { type, actor, data } = await lastEvent()
+      expect([type, actor, data.approved_by]).to.deep.equal(['SaleReturned', `user/${clerk.id}`, manager.id])
+      expect(await totals(id)).to.deep.equal(['20.00'])
+    })
+
+    it('is needed for any amount by a user who may take nothing back [ROLE-120]', async () => {
+      await allow('sell', 'edit_catalog')
+      const id = await sellTwo()
+      expect((await giveBack(id, '1')).status).to.equal(403)
+      expect((await giveBack(id, '1', by(manager, PIN))).status).to.equal(303)
+      expect(await totals(id)).to.deep.equal(['10.00'])
+    })
+  })
+
+  describe('that fails', () => {
+    const asked = async (user: PanelUser, fields: Record<string, string>) => {
+      const { id } = await counter.sell({ seller: { user_id: user.id } })
+      return (await user.submit(`/painel/vendas/${id}/cancelar`, { reason: 'Engano', ...fields })).html
+    }
+    const WRONG = 'e-mail, PIN ou senha incorretos'
+    const LIMITED = /muitas tentativas: aguarde \d+ segundos/
+
+    it('five times a minute is refused to who asks, in all sessions; secrets are not shown again [ROLE-121]', async () => {
+      const asking = await panelUser(api, company, 'clerk')
+      const approver = await panelUser(api, company, 'manager')
+      await setPin(approver, PIN)
+      for (let n = 0; n < 5; n++)
+        expect(await asked(asking, by(approver, '999998')))
+          .to.include(WRONG)
+          .and.not.include('999998')
+      expect(await asked(asking, by(approver, PIN))).to.match(LIMITED)
+      await asking.logIn()
+      expect(await asked(asking, by(approver, PIN))).to.match(LIMITED)
+      expect(await asked(otherClerk, by(approver, '999998'))).to.include(WRONG)
+    })
+
+    it('leaves the prompts of the approver alone, and compares no password of other companies [ROLE-720]', async () => {
+      const asking = await panelUser(api, company, 'clerk')
+      const approver = await panelUser(api, company, 'manager')
+      const stranger = await panelUser(api, await api.company())
+      for (const secret of [approver.password, PIN]) expect(await asked(asking, by(stranger, secret))).to.include(WRONG)
+      for (let n = 0; n < 3; n++) expect(await asked(asking, by(approver, 'senha errada'))).to.include(WRONG)
+      expect(await asked(asking, by(approver, approver.password))).to.match(LIMITED)
+      expect((await setPin(approver, '480263')).status).to.equal(303)
+      const countersOfAccount = ({ email }: PanelUser) =>
+        countersOf({ email, address: '127.0.0.1', proof: 'inside' }).slice(0, 3)
+      const { rows } = await api.core.pool.query('select hour_count from ops.login_failures where key = any($1)', [
+        [approver, stranger].flatMap(countersOfAccount).map(({ key }) => key),
+      ])
+      expect(rows.filter(({ hour_count }) => hour_count > 0)).to.deep.equal([])
+    })
+  })
+
+  it('needs a PIN of six digits, set with the password and in no event [ROLE-122]', async () => {
+    for (const pin of ['12345', '1234567', '111111', '123456', '987654', 'abcdef'])
+      expect((await setPin(clerk, pin)).status, pin).to.equal(422)
+    expect((await setPin(clerk, PIN, 'uma senha errada')).status).to.equal(422)
+    expect((await setPin(clerk, '730518')).status).to.equal(303)
+    const event = await lastEvent()
+    expect([event.type, event.data]).to.deep.equal(['UserPinChanged', { id: clerk.id }])
+    const hash = 'select pin_hash from ops.user_pins where company_id = $1 and user_id = $2'
+    const { rows } = await api.core.pool.query(hash, [company.id, clerk.id])
+    expect(rows[0].pin_hash).to.match(/^\$argon2id\$/)
+  })
+})
+
+const TAXES = {
+  origin: '2',
+  cfop: '5.102',
+  csosn: '102',
+  pis_cst: '49',
+  cofins_cst: '49',
+  ibs_cbs_cst: '000',
+  ibs_cbs_class: '000001',
+}
+
+describe('panel: fiscal fields', () => {
+  const { api, company, user } = usePanelUser('owner')
+
+  const items = async (): Promise<Json[]> => (await company.get('/catalog/items')).body.data
+  const pathOf = (to: string | null) => (to ?? '').replace(/\?.*/, '')
+
+  it('of an item are folded in its form, and shown on its page', async () => {
+    const { html } = await user.get('/painel/catalogo/novo')
+    const folded = /<details class="fold"><summary>Dados fiscais<\/summary>.*?<\/details>/s.exec(html)?.[0] ?? ''
+    for (const field of Object.keys(TAXES)) expect(folded).to.include(`name="${field}"`)
+    expect(folded).not.to.include('name="price"')
+    const form = { type: 'product', name: 'Café', price: '10', ...TAXES }
+    const { status, to } = await user.submit('/painel/catalogo/novo', form, '/painel/catalogo')
+    expect(status).to.equal(303)
+    expect((await items())[0]).to.include({ ...TAXES, cfop: '5102', icms_cst: null })
+    const shown = textIn((await user.get(pathOf(to))).html)
+    for (const text of ['Origem da mercadoria 2 – Importada, comprada no mercado interno', 'CFOP 5102', 'CSOSN 102'])
+      expect(shown).to.include(text)
+    expect(shown).not.to.include('CST do ICMS')
+  })
+
+  it('of an item are refused at their field, unfolded [ITEM-21]', async () => {
+    const form = { type: 'product', name: 'Café', price: '10', csosn: '102' }
+    for (const [wrong, label] of [
+      [{ pis_cst: '1' }, 'CST do PIS: '],
+      [{ icms_cst: '00' }, 'CSOSN: '],
+    ] as const) {
+      const { status, html } = await user.submit('/painel/catalogo/novo', { ...form, ...wrong }, '/painel/catalogo')
+      expect(status).to.equal(422)
+      expect(problemsIn(html).join()).to.include(label)
+      expect(html).to.match(/<details class="fold" open>/)
+    }
+    expect(await items()).to.deep.equal([])
+  })
+
+  it('of items are imported with leading zeros that a spreadsheet left out', async () => {
+    const file = 'SKU;Nome;Preço;Origem;CFOP;CST;CST PIS;cClassTrib\nA1;Café;18,90;0 - Nacional;5102;0;1;1'
+    const { done } = await importFile({ api, user }, '/catalogo/importar', file)
+    expect(done).to.match(/Criados 1 .*Com erro 0/)
+    const [item] = await items()
+    expect(item).to.include({ origin: '0', cfop: '5102', icms_cst: '00', pis_cst: '01', ibs_cbs_class: '000001' })
+  })
+
+  it('of customers are recorded, shown, exported and imported as equal', async () => {
+    const form = { name: 'Padaria', state_registration: '110.042.490.114', ie_indicator: '1' }
+    const { status, to } = await user.submit('/painel/clientes/novo', form, '/painel/clientes')
+    expect(status).to.equal(303)
+    const shown = textIn((await user.get(pathOf(to))).html)
+    expect(shown).to.include('Inscrição estadual 110042490114 Contribuinte do ICMS 1 – Contribuinte do ICMS')
+    const file = Buffer.from((await user.get('/painel/clientes.csv')).html)
+    const { done } = await importFile({ api, user }, '/clientes/importar', file)
+    expect(done).to.match(/Iguais 1 .*Com erro 0/)
+    const { data } = (await company.get('/customers')).body
+    expect(data[0]).to.include({ state_registration: '110042490114', ie_indicator: '1' })
+  })
+})
+
+describe('panel: details of a sale', () => {
+  const { company, user } = usePanelUser('owner')
+  let counter: Counter
+  let sale: Json
+  let seller: { readonly name: string }
+
+  beforeEach('sell with discounts, a card, a Pix and a seller', async () => {
+    counter = await openCounter(company)
+    const [card, pix] = [await company.paymentType('card'), await company.paymentType('pix')]
+    const clerk = await createTestUser(company)
+    seller = clerk
+    sale = await counter.sell({
+      items: [{ catalog_item_id: counter.product, quantity: '2', discount: '1.00' }],
+      discount: '4.00',
+      seller: { user_id: clerk.id },
+      payments: [
+        {
+          payment_type_id: card,
+          amount: '10.00',
+          card: { brand: 'elo', nsu: '4711', installments: 2, acquirer_cnpj: '01027058000191', integrated: true },
+        },
+        { payment_type_id: pix, amount: '5.00', end_to_end_id: 'E0003816620190726' },
+      ],
+    })
+  })
+
+  it('are on its page: seller, share of the discount, card and Pix [SALE-24] [SALE-25]', async () => {
+    const shown = textIn((await user.get(`/painel/vendas/${sale.id}`)).html)
+    for (const text of [
+      `Vendedor ${seller.name}`,
+      'Total Rateio do desconto Café 100 2 R$ 10,00 R$ 1,00 R$ 19,00 R$ 4,00',
+      'Subtotal R$ 19,00 Desconto R$ 4,00 Total R$ 15,00',
+      'Elo · 2× · NSU 4711 · credenciadora 01.027.058/0001-91 · TEF',
+      'Pix E0003816620190726',
+    ])
+      expect(shown).to.include(text)
+  })
+
+  it('leave no empty columns on the page of a plain sale', async () => {
+    const plain = await counter.sell()
+    const shown = textIn((await user.get(`/painel/vendas/${plain.id}`)).html)
+    expect(shown).not.to.include('Rateio do desconto').and.not.include('Dados Valor')
+  })
+
+  it('are in the file of the sales [SALE-25]', async () => {
+    const [heads = '', line = ''] = (await user.get('/painel/vendas.csv')).html.replace(/^\uFEFF/, '').split('\r\n')
+    const cells = line.split(';')
+    const cell = (head: string) => cells[heads.split(';').indexOf(head)]
+    expect(cell('Vendedor')).to.equal(seller.name)
+    expect(cell('Bandeira do cartão')).to.equal('Elo')
+    expect(cell('NSU')).to.equal('4711')
+    expect(cell('Parcelas')).to.equal('2')
+    expect(cell('CNPJ da credenciadora')).to.equal('01.027.058/0001-91')
+    expect(cell('Identificador do Pix')).to.equal('E0003816620190726')
+    expect(cell('Desconto')).to.equal('4,00')
   })
 })

@@ -1,10 +1,12 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { expect } from 'chai'
+import { readConfig } from '#config/config.ts'
+import { leadsToPrimary, parseHosts } from '#postgres/cluster.ts'
 import { freePort } from '#postgres/embedded.ts'
 import { listenToChannel } from '#postgres/listener.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { createPool } from '#postgres/pool.ts'
-import { NoSuitableServer } from '#postgres/servers.ts'
+import { electServer, NoSuitableServer, type ServerStatus } from '#postgres/servers.ts'
 import { useDatabase } from '../support/database.ts'
 import { administer } from '../support/server.ts'
 import { until } from '../support/wait.ts'
@@ -121,5 +123,104 @@ describe('connections to one of several servers', () => {
     })
     await until(() => pool.query('select 1').then(() => true))
     await pool.end()
+  })
+})
+
+describe('hosts of a URL', () => {
+  it('can be several, separated by commas, by name or address, each with its port or 5432 [OPS-112]', () => {
+    const hosts = parseHosts('postgres://till:p,w@a:5433,[2001:db8::1],10.0.0.7:6543/shop?sslmode=require')
+    expect(hosts).to.deep.include({
+      wanted: 'read-write',
+      all: [
+        { host: 'a', port: 5433 },
+        { host: '2001:db8::1', port: 5432 },
+        { host: '10.0.0.7', port: 6543 },
+      ],
+    })
+    expect(hosts?.all.map(hosts.urlOf)).to.deep.equal([
+      'postgres://till:p,w@a:5433/shop?sslmode=require',
+      'postgres://till:p,w@[2001:db8::1]:5432/shop?sslmode=require',
+      'postgres://till:p,w@10.0.0.7:6543/shop?sslmode=require',
+    ])
+  })
+
+  it('are left to the driver if there is only one, unless the URL requires a kind of server [OPS-112]', () => {
+    for (const url of [
+      'postgres://a/shop',
+      'postgresql://u:p@a:1/b?target_session_attrs=any',
+      'postgres:///b?host=/run',
+    ])
+      expect(parseHosts(url), url).to.equal(null)
+    const hosts = parseHosts('postgres://db.internal/shop?connect_timeout=3&target_session_attrs=primary')
+    expect(hosts).to.deep.include({ wanted: 'primary', all: [{ host: 'db.internal', port: 5432 }] })
+    expect(hosts?.all.map(hosts.urlOf)).to.deep.equal(['postgres://db.internal:5432/shop?connect_timeout=3'])
+  })
+
+  it('are refused if they are invalid, without the URL in the message [OPS-112]', () => {
+    for (const authority of ['a,', ',a', 'a,a:5432', 'a:0,b', 'a:65536,b', 'a:x,b', 'a b,c', '::1,b', '[a],b']) {
+      const url = `postgres://u:secret@${authority}/shop`
+      expect(() => parseHosts(url), authority)
+        .to.throw(/host/)
+        .with.property('message')
+        .that.does.not.include('secret')
+    }
+    for (const query of ['target_session_attrs=writable', 'target_session_attrs=', 'host=a,b', 'port=1%2C2'])
+      expect(() => parseHosts(`postgres://a,b/shop?${query}`), query).to.throw()
+  })
+
+  it('in settings resolve to the writable server [OPS-112]', () => {
+    const DATABASE_URL = 'postgres://u:secret@a:5432,b:5433/shop?target_session_attrs=read-write'
+    expect(readConfig({ DATABASE_URL, DATABASE_OWNER_URL: DATABASE_URL })).to.include({ DATABASE_URL })
+    for (const wrong of ['standby', 'prefer-standby', 'any', 'read-only']) {
+      const settings = { DATABASE_URL: DATABASE_URL.replace('read-write', wrong) }
+      expect(() => readConfig(settings), wrong).to.throw(/^DATABASE_URL should be a URL like [^,]*, several hosts/)
+    }
+    expect(leadsToPrimary('postgres://a,b/shop')).to.equal(true)
+    expect(leadsToPrimary('postgres://a,b/shop?target_session_attrs=any')).to.equal(false)
+  })
+})
+
+describe('primary election among several servers', () => {
+  const primary = (timeline: number | null = 1, more: Partial<ServerStatus> = {}): ServerStatus => ({
+    is_standby: false,
+    is_read_only: false,
+    system: 's',
+    timeline,
+    ...more,
+  })
+  const standby = (more: Partial<ServerStatus> = {}): ServerStatus =>
+    primary(null, { is_standby: true, is_read_only: true, ...more })
+  const NEWEST = { system: 's', timeline: 1 }
+  const choosing = (
+    wanted: Parameters<typeof electServer>[1]['wanted'],
+    sights: (ServerStatus | null)[],
+    last: number | null = null,
+  ) => electServer(sights, { wanted, newest: NEWEST, last })
+
+  it('selects the writable server at any position [OPS-112]', () => {
+    expect(choosing('read-write', [standby(), primary()])).to.equal(1)
+    expect(choosing('read-write', [null, standby()])).to.equal(null)
+    expect(choosing('read-write', [primary(1, { is_read_only: true }), standby()])).to.equal(null)
+    expect(choosing('primary', [primary(1, { is_read_only: true }), standby()])).to.equal(0)
+    expect(choosing('standby', [primary(), standby(), standby()])).to.equal(1)
+    expect(choosing('standby', [primary(), standby(), standby()], 2)).to.equal(2)
+    expect(choosing('prefer-standby', [primary(), standby()])).to.equal(1)
+    expect(choosing('prefer-standby', [primary(), null])).to.equal(0)
+    expect(choosing('any', [null, standby(), primary()])).to.equal(1)
+  })
+
+  it('selects the primary promoted last, and none older than one already seen [OPS-114]', () => {
+    expect(choosing('read-write', [primary(2), primary(3)], 0)).to.equal(1)
+    expect(choosing('read-write', [primary(3), primary(3)], 1)).to.equal(1)
+    const newest = { system: 's', timeline: 3 }
+    expect(electServer([primary(2), null], { wanted: 'read-write', newest, last: 1 })).to.equal(null)
+    expect(electServer([primary(2), null], { wanted: 'any', newest, last: 1 })).to.equal(0)
+    expect(electServer([primary(null), null], { wanted: 'read-write', newest, last: 1 })).to.equal(0)
+  })
+
+  it('never selects a server of another cluster [OPS-114]', () => {
+    expect(choosing('read-write', [primary(9, { system: 'other' }), primary()])).to.equal(1)
+    expect(choosing('standby', [standby({ system: 'other' }), primary()])).to.equal(null)
+    expect(choosing('read-write', [primary(1, { system: null }), standby()])).to.equal(0)
   })
 })

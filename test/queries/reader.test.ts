@@ -1,6 +1,10 @@
 import { expect } from 'chai'
+import fc from 'fast-check'
+import * as z from 'zod'
 import { type presentSource, Reader, type SentStatement, type Sight, WHOLE } from '#queries/reader.ts'
+import { decodeCursor, encodeCursor } from '#queries/record-queries.ts'
 import { t } from '#queries/table-names.ts'
+import { DURATION_BOUNDS_MS, healthOfSpan } from '#queries/webhook-queries.ts'
 
 /** Answers every statement with these rows, and records the statements. */
 function answering(rows: object[], isPast = false) {
@@ -108,5 +112,87 @@ describe('a reader', () => {
         .seeing({})
         .sent({ text, values: [[]] }).text,
     ).to.equal(text)
+  })
+})
+
+const scope = { companyId: 1, resource: 'customers', filters: { name: 'ana', since: undefined } }
+const key = z.tuple([z.string(), z.int()])
+const cursor = encodeCursor(scope, ['a', 1])
+
+describe('cursor', () => {
+  it('decodes to its key, for the same list and filters in any order', () => {
+    expect(decodeCursor(scope, key, cursor)).to.deep.equal(['a', 1])
+    const filters = { b: 1, a: 'x' }
+    const other = encodeCursor({ companyId: 1, resource: 'r', filters }, ['a', 1])
+    expect(
+      decodeCursor({ companyId: 1, resource: 'r', filters: { a: 'x', b: 1, c: undefined } }, key, other),
+    ).to.deep.equal(['a', 1])
+  })
+
+  it('needs no escaping in a query string', () => {
+    expect(encodeCursor(scope, ['São Paulo ?&+/', 1])).to.match(/^[\w-]+$/)
+  })
+
+  it('is refused by another company, list or other filters [LIST-3]', () => {
+    expect(decodeCursor({ ...scope, companyId: 2 }, key, cursor)).to.equal(null)
+    expect(decodeCursor({ ...scope, resource: 'sales' }, key, cursor)).to.equal(null)
+    for (const filters of [{}, { name: 'Ana' }, { name: 'ana', since: 'x' }, { name: undefined, document: 'ana' }]) {
+      expect(decodeCursor({ ...scope, filters }, key, cursor), JSON.stringify(filters)).to.equal(null)
+    }
+  })
+
+  it('is refused if its key does not fit the list', () => {
+    const forged = [[], ['a'], [1, 'a'], ['a', 1.5], ['a', 1, 2]]
+    for (const wrong of forged) expect(decodeCursor(scope, key, encodeCursor(scope, wrong as never))).to.equal(null)
+  })
+
+  it('is refused if altered in any way [LIST-3]', () => {
+    for (const broken of ['', 'x', cursor.slice(1), cursor.slice(0, -1), `${cursor}=`, `${cursor}A`, ` ${cursor}`]) {
+      expect(decodeCursor(scope, key, broken), broken).to.equal(null)
+    }
+    const json = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    for (const altered of [{ ...json, v: 2 }, { ...json, x: 1 }, null, 1, []]) {
+      const text = Buffer.from(JSON.stringify(altered)).toString('base64url')
+      expect(decodeCursor(scope, key, text)).to.equal(null)
+    }
+  })
+
+  it('never throws on any text', () => {
+    fc.assert(fc.property(fc.oneof(fc.string(), fc.base64String()), (text) => decodeCursor(scope, key, text) === null))
+  })
+})
+
+const NOTHING = { failures: 0, last_failure: null }
+const failed = (at: string) => ({ at, status: 500, error: 'http_status', delivery_id: '1' })
+const span = (...counted: Parameters<typeof healthOfSpan>[0]) => healthOfSpan(counted, 'America/Sao_Paulo')
+
+describe('health of a webhook endpoint', () => {
+  it('is null without attempts [HOOK-71]', () => {
+    const none = { attempts: 0, failures: 0, success_rate: null, p95_ms: null, last_failure: null }
+    expect(span()).to.deep.equal(none)
+  })
+
+  it('is 100.00 only without failures [HOOK-71]', () => {
+    expect(span({ bucket: 0, attempts: 100_000, ...NOTHING }).success_rate).to.equal('100.00')
+    const one = span(
+      { bucket: 0, attempts: 99_999, ...NOTHING },
+      { bucket: -1, attempts: 1, failures: 1, last_failure: null },
+    )
+    expect(one).to.include({ attempts: 100_000, failures: 1, success_rate: '99.99' })
+    expect(span({ bucket: -1, attempts: 7, failures: 7, last_failure: null }).success_rate).to.equal('0.00')
+  })
+
+  it('contains the 95th percentile of response times, without attempts that got no response [HOOK-71]', () => {
+    const last = DURATION_BOUNDS_MS.length
+    expect(span({ bucket: 0, attempts: 95, ...NOTHING }, { bucket: last, attempts: 5, ...NOTHING }).p95_ms).to.equal(5)
+    expect(span({ bucket: 0, attempts: 90, ...NOTHING }, { bucket: 6, attempts: 10, ...NOTHING }).p95_ms).to.equal(88)
+    expect(span({ bucket: last, attempts: 1, ...NOTHING }).p95_ms).to.equal(10_000)
+    expect(span({ bucket: -1, attempts: 9, failures: 9, last_failure: null }).p95_ms).to.equal(null)
+  })
+
+  it('shows the last failure, in the company’s zone', () => {
+    const hours = ['2026-11-21T09:00:00.000Z', '2026-11-21T11:00:00.000Z', '2026-11-20T23:00:00.000Z']
+    const all = hours.map((at) => ({ bucket: 3, attempts: 1, failures: 1, last_failure: failed(at) }))
+    expect(span(...all).last_failure).to.deep.equal({ ...failed('2026-11-21T08:00:00.000-03:00') })
   })
 })
