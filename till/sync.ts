@@ -82,6 +82,16 @@ interface Dependencies {
 
 type CallOptions = { readonly body?: object; readonly token?: string | null; readonly isDownload?: boolean }
 
+interface DraftAnswer {
+  readonly results: readonly { readonly status: string; readonly message?: string }[]
+}
+
+/** A draft that makes the service refuse the whole call is refused itself. @throws all other failures */
+function refusalOf(error: unknown): DraftAnswer {
+  if (!(error instanceof ServiceError) || ![400, 413, 422].includes(error.status)) throw error
+  return { results: [{ status: 'error', message: error.message }] }
+}
+
 /** Sends what was recorded and reads what has changed, in rounds, as long as the page is open. */
 export class Sync {
   readonly #parts: Dependencies
@@ -133,10 +143,13 @@ export class Sync {
     if (!store.get().current) return false
     store.set({ isSyncing: true })
     try {
-      // Under an ended token the service takes only what the till has signed: that goes before the password is asked for.
-      const ended = await this.#sendDrafts().then(() => null, passOthers)
+      // What was made here goes first, but holds nothing up: under an ended token only signed records are taken.
+      const failed = await this.#sendDrafts().then(
+        () => null,
+        (error: unknown) => ({ error }),
+      )
       const isDone = await this.#sendRecords()
-      if (ended) throw ended
+      if (failed) throw failed.error
       await this.#readClock()
       if (withLists || this.#sentDrafts.length > 0 || now() - this.#listsAt > LISTS_INTERVAL_MS) await this.#readLists()
       this.#failures = isDone ? 0 : this.#failures + 1
@@ -156,9 +169,8 @@ export class Sync {
     for (const draft of store.get().drafts) {
       if (draft.state !== 'waiting' || this.#sentDrafts.includes(draft.offlineId)) continue
       const [path, list] = draft.kind === 'item' ? ['/sync/items', 'items'] : ['/sync/customers', 'customers']
-      const { results } = await this.#call<{ results: { status: string; message?: string }[] }>(path as string, {
-        body: { [list as string]: [{ ...draft.body, offline_id: draft.offlineId }] },
-      })
+      const sent = { [list as string]: [{ ...draft.body, offline_id: draft.offlineId }] }
+      const { results } = await this.#call<DraftAnswer>(path as string, { body: sent }).catch(refusalOf)
       const refused = results.find(({ status }) => status === 'error')
       if (!refused) this.#sentDrafts.push(draft.offlineId)
       else {
@@ -206,19 +218,26 @@ export class Sync {
     const { data: config } = await this.#call<{ data: TillConfig }>('/sync/config')
     store.set({ config })
     await storage.set({ config })
-    for (const list of ['products', 'customers'] as const) {
-      const since = await storage.get(list === 'products' ? 'productsSince' : 'customersSince')
-      const query = since === undefined ? '' : `?${new URLSearchParams({ last_sync: since })}`
-      const answer = await this.#call<Download<SentProduct & SentCustomer>>(`/sync/${list}${query}`, {
-        isDownload: true,
-      })
-      const changed = list === 'products' ? answer.data.map(toProduct) : answer.data.map(toCustomer)
-      await storage.merge(list, changed, answer.deleted ?? [], answer.sync_timestamp, since === undefined)
-    }
+    const done = await Promise.allSettled([
+      this.#readList('products', toProduct),
+      this.#readList('customers', toCustomer),
+    ])
+    // What has arrived is used, whatever became of the other list.
+    const failed = done.find(({ status }) => status === 'rejected')
+    if (failed) await loadLists(store, storage)
+    if (failed?.status === 'rejected') throw failed.reason
     for (const offlineId of this.#sentDrafts) await storage.deleteDraft(offlineId)
     this.#sentDrafts = []
     await loadLists(store, storage)
     this.#listsAt = now()
+  }
+
+  async #readList<T>(list: 'products' | 'customers', read: (sent: T) => Product | Customer): Promise<void> {
+    const { storage } = this.#parts
+    const since = await storage.get(list === 'products' ? 'productsSince' : 'customersSince')
+    const query = since === undefined ? '' : `?${new URLSearchParams({ last_sync: since })}`
+    const answer = await this.#call<Download<T>>(`/sync/${list}${query}`, { isDownload: true })
+    await storage.merge(list, answer.data.map(read), answer.deleted ?? [], answer.sync_timestamp, since === undefined)
   }
 
   #noteFailure(error: unknown): void {
@@ -234,10 +253,4 @@ function connectionOf(status: number): Connection {
   if (status === 0) return 'offline'
   if (status === 401) return 'password'
   return status === 429 || status === 503 ? 'waiting' : 'trouble'
-}
-
-/** An ended token is told after the records were sent; other failures end the round. */
-function passOthers(error: unknown): unknown {
-  if (error instanceof ServiceError && error.status === 401) return error
-  throw error
 }
