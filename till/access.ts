@@ -100,10 +100,11 @@ export async function logIn(till: Till, email: string, password: string, company
     const { id: userId, name } = data.user
     const operator: Operator = { userId, name, email, token: data.token, pin: known?.pin ?? null, wrongPins: 0 }
     await keepOperator(till, operator)
-    store.set({ connection: 'connected' })
-    show(till, { name: 'sell' })
     void navigator.storage.persist().then((isPersisted) => store.set({ isPersisted }))
+    // The first download is waited for: an empty list would look like an empty shop.
+    if (store.get().catalog.size === 0) show(till, { name: 'starting', text: 'Baixando os produtos…' })
     await sync.run(true)
+    show(till, { name: 'sell' })
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
     if (error.data.companies) show(till, { name: 'login', companies: error.data.companies })

@@ -44,7 +44,7 @@ function ScreenShown() {
   const [, { screen }] = useTill()
   switch (screen.name) {
     case 'starting':
-      return <Notice title="Abrindo o caixa…" text="" />
+      return <Notice title="Abrindo o caixa…" text={screen.text} />
     case 'failed':
       return <Notice title="O caixa não abriu" text={screen.message} />
     case 'other-tab':
@@ -127,7 +127,7 @@ function Head() {
 const MAX_OFFSET_MS = 120_000
 
 function Warnings() {
-  const [, { clockOffsetMs, missingCopy, hasUpdate }] = useTill()
+  const [, { clockOffsetMs, missingCopy, hasUpdate, isStale }] = useTill()
   const minutes = Math.round(Math.abs(clockOffsetMs) / 60_000)
   return (
     <>
@@ -139,6 +139,7 @@ function Warnings() {
       {missingCopy !== null && (
         <p class="alarm">Só uma cópia das vendas está sendo gravada. Libere espaço neste aparelho.</p>
       )}
+      {isStale && <p>A lista de produtos ou de clientes não foi atualizada.</p>}
       {hasUpdate && <p>Há uma versão nova, que entra entre duas vendas.</p>}
     </>
   )

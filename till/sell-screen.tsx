@@ -34,6 +34,7 @@ export function SellScreen() {
   useKeys(actions)
   return (
     <main class="sell">
+      <h1 class="unseen">Venda</h1>
       <Search onNew={(text) => setOpen({ kind: 'product', text })} onCamera={() => setOpen({ kind: 'camera' })} />
       <Lines onLine={(at) => setOpen({ kind: 'line', at })} />
       <Total onPay={pay} />

@@ -5,7 +5,7 @@ import { DEFAULT_SCALE } from './scale-labels.ts'
 import type { Device, Draft, Drawer, Operator, Parked, Preferences } from './stored.ts'
 
 export type Screen =
-  | { readonly name: 'starting' }
+  | { readonly name: 'starting'; readonly text: string }
   | { readonly name: 'failed'; readonly message: string }
   | { readonly name: 'other-tab' }
   | { readonly name: 'login'; readonly companies: readonly { readonly id: number; readonly name: string }[] }
@@ -45,12 +45,12 @@ export interface TillState {
   readonly isPersisted: boolean | null
   readonly missingCopy: 'banco' | 'arquivo' | null
   readonly hasUpdate: boolean
-  /** Unsent records were saved as a file since the last one was made. */
-  readonly savedUpTo: string
+  /** Products or customers could not be downloaded last. */
+  readonly isStale: boolean
 }
 
 export const initialState = (cart: Cart): TillState => ({
-  screen: { name: 'starting' },
+  screen: { name: 'starting', text: '' },
   connection: 'offline',
   isSyncing: false,
   message: '',
@@ -71,7 +71,7 @@ export const initialState = (cart: Cart): TillState => ({
   isPersisted: null,
   missingCopy: null,
   hasUpdate: false,
-  savedUpTo: '',
+  isStale: false,
 })
 
 /** A value that tells of its changes. */

@@ -5,7 +5,7 @@ import type { Customer, Product, TillConfig } from './records.ts'
 import { callService, ServiceError } from './service.ts'
 import type { Connection, Store } from './state.ts'
 import type { Draft, Storage } from './stored.ts'
-import { type Outcome, portionsOf, type Send, sendPortion } from './uploads.ts'
+import { concernsAll, type Outcome, portionsOf, type Send, sendPortion } from './uploads.ts'
 
 interface SentProduct {
   readonly id: number
@@ -151,9 +151,9 @@ export class Sync {
       const isDone = await this.#sendRecords()
       if (failed) throw failed.error
       await this.#readClock()
+      store.set({ connection: 'connected' })
       if (withLists || this.#sentDrafts.length > 0 || now() - this.#listsAt > LISTS_INTERVAL_MS) await this.#readLists()
       this.#failures = isDone ? 0 : this.#failures + 1
-      store.set({ connection: 'connected' })
       return isDone
     } catch (error) {
       this.#failures += 1
@@ -222,10 +222,16 @@ export class Sync {
       this.#readList('products', toProduct),
       this.#readList('customers', toCustomer),
     ])
+    const failures = done.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []))
     // What has arrived is used, whatever became of the other list.
-    const failed = done.find(({ status }) => status === 'rejected')
-    if (failed) await loadLists(store, storage)
-    if (failed?.status === 'rejected') throw failed.reason
+    store.set({ isStale: failures.length > 0 })
+    if (failures.length > 0) {
+      await loadLists(store, storage)
+      const ofAll = failures.find((error) => error instanceof ServiceError && concernsAll(error.status))
+      if (ofAll) throw ofAll
+      console.warn('till: a list was not downloaded', failures[0])
+      return
+    }
     for (const offlineId of this.#sentDrafts) await storage.deleteDraft(offlineId)
     this.#sentDrafts = []
     await loadLists(store, storage)

@@ -51,7 +51,7 @@ function outcomeOf({ key }: Recorded, result: Result | undefined): Outcome {
 }
 
 /** Statuses that say nothing about what was sent: all of the queue waits. */
-const isOfAll = (status: number): boolean => [0, 401, 403, 408, 429, 503].includes(status)
+export const concernsAll = (status: number): boolean => [0, 401, 403, 408, 429, 503].includes(status)
 
 /**
  * Sends a portion. One that is refused as a whole is halved until the element that causes it is alone, so that it blocks
@@ -67,7 +67,7 @@ export async function sendPortion(portion: readonly Recorded[], send: Send): Pro
     )
     return portion.map((record, place) => outcomeOf(record, results[place]))
   } catch (error) {
-    if (!(error instanceof ServiceError) || isOfAll(error.status)) throw error
+    if (!(error instanceof ServiceError) || concernsAll(error.status)) throw error
     if (portion.length === 1) {
       const state = error.status >= 500 || error.status === 409 ? 'later' : 'refused'
       return [{ key: first.key, state, note: error.message }]

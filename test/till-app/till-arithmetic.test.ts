@@ -114,7 +114,7 @@ describe('a sale at the till', () => {
   })
 })
 
-describe('what is typed and scanned', () => {
+describe('what is typed and scanned [TILL-1113]', () => {
   const weighed = product({ id: 7, name: 'Queijo minas', sku: '00042', barcode: '', unit: 'KG', price: 8990 })
   const catalog = createCatalog([product({}), weighed])
   const label = (digits: string) => digits + checkDigit(digits)

@@ -73,7 +73,7 @@ const canonicalize = canonicalizeModule as unknown as (value: unknown) => string
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 
-describe('the chain of the till', () => {
+describe('the chain of the till [TILL-1116]', () => {
   it('writes RFC 8785 forms as the service does', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
@@ -99,7 +99,7 @@ describe('the chain of the till', () => {
   })
 })
 
-describe('the two copies of what a till records', () => {
+describe('the two copies of what a till records [TILL-1116]', () => {
   for (const copy of ['isDatabaseFull', 'isFileFull'] as const)
     it(`finds all again where ${copy === 'isFileFull' ? 'the file' : 'the database'} could not be written`, async () => {
       const copies = new Copies()
@@ -150,7 +150,7 @@ describe('the two copies of what a till records', () => {
   })
 })
 
-describe('the queue of the till', () => {
+describe('the queue of the till [TILL-1117]', () => {
   const records = Array.from({ length: 7 }, (_, at): Recorded => {
     const till = { id: 5, number: at + 1, previous: NO_PREDECESSOR, signature: '' }
     const element = { ...saleOf(`venda-${at + 1}`), till }
