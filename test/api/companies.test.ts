@@ -180,6 +180,7 @@ const meaning = (body: Json) =>
   })
 
 function expectZone(reply: Reply, zone: string, what: string): void {
+  // Reads are 200, creations 201.
   expect(reply.status, what).to.be.oneOf([200, 201])
   for (const [name, shown] of instantsOf(reply.body))
     expect(shown, `${what}: ${name}`).to.equal(inZone(utc(shown), zone))

@@ -128,6 +128,7 @@ describe('a poller of updated_since', () => {
           name: external,
           notes: `versão ${round}`,
         })
+        // The first round creates the customer, later ones replace it.
         expect(reply.status).to.be.oneOf([200, 201])
       }
     })

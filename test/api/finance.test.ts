@@ -420,6 +420,7 @@ for (const side of SIDES) {
           expect(settled.body.data.amount).to.equal('100.00')
         } else {
           expect(removed.status).to.equal(204)
+          // The deletion came last, between the two, or first.
           expect([changed.status, settled.status]).to.deep.be.oneOf([
             [200, 422],
             [200, 404],

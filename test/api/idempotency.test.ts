@@ -47,6 +47,7 @@ describe('Idempotency-Key', () => {
     ] as const) {
       const key = `chave de ${path}`
       const first = await post(path, body, key)
+      // Creations are 201, batches and actions 200.
       expect(first.status, first.text).to.be.oneOf([200, 201])
       const before = await revision()
       expectReplay(first, await post(path, body, key))
@@ -95,6 +96,7 @@ describe('Idempotency-Key', () => {
     ] as const)
       it(`are the same body: ${JSON.stringify(one)} [IDEM-2]`, async () => {
         const first = await post(path, one, 'nulo')
+        // Creations are 201, batches and actions 200.
         expect(first.status, first.text).to.be.oneOf([200, 201])
         expectReplay(first, await post(path, other, 'nulo'))
       })

@@ -34,6 +34,7 @@ export function useReader(): Reader {
     list,
     async put(externalId, body) {
       const reply = await company.call('PUT', `/customers/by-external/${externalId}`, body)
+      // The first PUT creates the customer, later ones replace it.
       expect(reply.status, reply.text).to.be.oneOf([200, 201])
       return reply.body.data
     },

@@ -475,6 +475,7 @@ describe('refund in process at the provider', () => {
     const replies = await Promise.all(Array.from({ length: 12 }, (_, n) => refund(id, `k${n}`)))
     expect(taken()).to.equal(9_000)
     expect(replies.filter(({ status }) => status === 422)).to.have.length(9)
+    // Three fit; further ones are refused, or told to wait for one under way.
     for (const { status } of replies) expect(status).to.be.oneOf([201, 422, 503])
     for (let n = 0; n < 3; n += 1) decide('completed')
     for (let n = 0; n < 3; n += 1) await Promise.all([0, 1, 2].map((k) => refund(id, `k${k}`)))

@@ -96,6 +96,7 @@ const uploadOffline: Act = async ({ shop, book, caller, dice, next }) => {
   expect(reply.status, reply.text).to.equal(200)
   for (const [position, { offline_id, product }] of sales.entries()) {
     const result = reply.body.results[position]
+    // A sale that was recorded before the crash is a duplicate.
     expect(result.status, reply.text).to.be.oneOf(['created', 'duplicate'])
     expect(result.offline_id).to.equal(offline_id)
     book.offline.set(offline_id, { sale: result.sale_id, product })

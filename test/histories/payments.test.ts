@@ -195,6 +195,7 @@ describe('an order, for any transitions and notifications of its payments,', fun
     writerFaults.length = 0
     providerFaults.length = 0
     if (isRepeated && status === 503) status = (await post()).status
+    // By the random fault: done, refused by the order or the provider, or to be repeated.
     expect(status).to.be.oneOf([201, 409, 422, 503])
     // One charge at most, for any retries and crashes.
     expect(ofOrder(order).length - before).to.be.at.most(1)
@@ -217,8 +218,10 @@ describe('an order, for any transitions and notifications of its payments,', fun
     const replies = await Promise.all(Array.from({ length: action.times }, post))
     writerFaults.length = 0
     providerFaults.length = 0
+    // By the random fault: done, refused by the order or the provider, or to be repeated.
     for (const { status, text } of replies) expect(status, text).to.be.oneOf([201, 409, 422, 503])
     // Once, for any number of requests.
+    // Refused, or refunded once.
     if (action.cents !== null) expect(refundedOf(order) - before).to.be.oneOf([0, action.cents])
   }
 
@@ -238,6 +241,7 @@ describe('an order, for any transitions and notifications of its payments,', fun
     if (action.do === 'refund') return refund(order, action)
     if (action.do === 'cancel') {
       const { status } = await shop.company.post(`/orders/${order.id}/cancel`, {})
+      // 409 if money was received before.
       expect(status).to.be.oneOf([200, 409])
       return
     }

@@ -96,6 +96,7 @@ describe(`any sequence of valid uploads (${TITLE})`, () => {
     const all = [...first, ...again]
     for (let start = 0; start < all.length; start += portion) {
       const { results } = await upload(till, all.slice(start, start + portion))
+      // By the random upload: new, cancelled by its repetition, or repeated unchanged.
       for (const { status, errors } of results)
         expect(status, JSON.stringify(errors)).to.be.oneOf(['created', 'cancelled', 'duplicate'])
     }

@@ -108,6 +108,7 @@ describe('mass of hostile connections', function () {
       )
       for (const reply of replies) {
         if (reply.status !== 503) expectAnswered(path, reply)
+        // Whichever limit comes first: size, requests of the address, or shared memory.
         expect(reply.status, path).to.be.oneOf([413, 429, 503])
       }
     }

@@ -48,7 +48,7 @@ describe('the doors beside the panel, as a thief tries them', () => {
 
   it('keeps 20,000 digits out of every interface [VAL-741]', async () => {
     expect((await company.post('/customers', { name: 'Rui', phone: DIGITS })).status).to.equal(422)
-    expect((await company.get(`/customers?phone=${DIGITS.slice(0, 8_000)}`)).status).to.be.oneOf([200, 422])
+    expect((await company.get(`/customers?phone=${DIGITS.slice(0, 8_000)}`)).status).to.equal(422)
     const form = { name: 'Rui', phone: DIGITS, document: DIGITS, 'address.zip': DIGITS }
     expect((await clerk.submit('/painel/clientes/novo', form, '/painel/clientes')).status).to.equal(422)
     const [movement] = (await till.post('/sync/cash', { movements: [{ offline_id: DIGITS, at: DIGITS }] })).body.results

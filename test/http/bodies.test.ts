@@ -102,7 +102,9 @@ describe('request bodies in transit', () => {
         body: '{"type":"plan","data":{"id":"1"}}',
       }),
     )
-  const create = (company: TestCompany) => company.post('/customers', { name: 'Ana', notes: 'x'.repeat(1_000) })
+  let customers = 0
+  const create = (company: TestCompany) =>
+    company.post('/customers', { name: `Ana ${++customers}`, notes: 'x'.repeat(1_000) })
 
   it('of one company leave memory for other companies [OPS-60]', async () => {
     await slowly('/api/v1/customers', headersOf(one), MB)
@@ -110,10 +112,10 @@ describe('request bodies in transit', () => {
     const answer = await create(one)
     expectProblem(answer, 503, 'unavailable')
     expect(answer.headers.get('retry-after')).to.equal('1')
-    expect((await create(other)).status).to.be.oneOf([201, 409])
+    expect((await create(other)).status).to.equal(201)
     for (const wire of wires) wire.close()
     await until(() => held === 0)
-    expect((await create(one)).status).to.be.oneOf([201, 409])
+    expect((await create(one)).status).to.equal(201)
   })
 
   it('that turn out unreadable while their refusal waits get one response [OPS-122]', async () => {
@@ -170,6 +172,7 @@ describe('request bodies in transit', () => {
         for (const each of [LOGIN, TILL, TOLD]) {
           const [same, other] = [await served(each, '2001:db8:1:2::3'), await served(each, '2001:db8:1:3::1')]
           expect(same === 503, `${each} while ${path} is held`).to.equal(each === path)
+          // Served: a login with a right or wrong password, a notification of no order.
           expect(other, `${each} while ${path} is held`).to.be.oneOf([200, 401, 404])
         }
         for (const wire of wires.splice(0)) wire.close()
@@ -264,7 +267,7 @@ describe('request bodies in transit', () => {
     expectProblem(await create(one), 503, 'unavailable')
     wire.close()
     await until(() => held === 1)
-    expect((await create(one)).status).to.be.oneOf([201, 409])
+    expect((await create(one)).status).to.equal(201)
     const body = gzipSync('{"name":"Pequena"}')
     const zipped = {
       method: 'POST',

@@ -171,6 +171,7 @@ describe('EventStoreDB adapter during server failures', () => {
       await server.start()
       await until(async () => store.ping().then(() => true), { what: 'an answer' })
     }
+    // An append is whole or absent.
     for (const name of streams) expect(stored(name).length).to.be.oneOf([0, 3])
     for (const events of acknowledged) {
       expect(await collect(store.read((events[0] as Envelope).stream, 0))).to.deep.equal(events)

@@ -85,6 +85,7 @@ interface Opening {
 }
 
 const created = (reply: { status: number; text: string; body: Json }): Json => {
+  // Changes are 200, creations 201.
   expect(reply.status, reply.text).to.be.oneOf([200, 201])
   return reply.body.data
 }

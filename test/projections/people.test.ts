@@ -114,6 +114,7 @@ describe('customers projection', () => {
       ([, field]) => field.meta()?.personal,
     )
     expect(personal).to.have.length(6)
+    // A required text is empty, an optional one null.
     for (const [name] of personal) expect(row?.doc, name).to.have.property(name).that.is.oneOf([null, ''])
   })
 

@@ -98,6 +98,7 @@ describe(`receipt verification in browsers (${TITLE})`, () => {
     for (const text of texts) expect(await verdictOf(text), text.slice(0, 50)).to.equal('unreadable')
     for (const cut of [10, 40, 200]) {
       const receipt = { ...RECEIPT, proof: RECEIPT.proof.slice(0, -cut) }
+      // A cut within the line of the signature leaves a signature, but a wrong one.
       expect(await verdictOf(receipt), `${cut}`).to.be.oneOf(['unreadable', 'wrong_signature'])
     }
   })
@@ -130,6 +131,7 @@ describe(`receipt verification in browsers (${TITLE})`, () => {
     for (const given of [text, ` ${text}\n`, digits, `#${digits}`, `https://loja.example/conferir#${digits}`])
       expect(await readGiven(given)).to.equal(text)
     const bomb = BigInt(`0x1${Buffer.alloc(2_000).toString('hex')}`).toString()
+    // Cut digits give nothing, or a text without its end.
     for (const given of ['', 'recibo', '#', '12', digits.slice(0, -9), `${digits}x`, bomb, '9'.repeat(8_000)])
       expect(await readGiven(given), given.slice(0, 20)).to.be.oneOf(['', text.slice(0, -1)])
   })

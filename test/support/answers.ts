@@ -39,6 +39,7 @@ export function expectRate(reply: Reply): { limit: number; remaining: number; re
 
 /** JSON text of the record in `{"data": <record>}`, for comparisons byte by byte. */
 export function recordText(reply: Reply): string {
+  // Reads and changes are 200, creations 201.
   expect(reply.status, reply.text).to.be.oneOf([200, 201])
   expect(reply.text.startsWith('{"data":{') && reply.text.endsWith('}}'), reply.text).to.equal(true)
   return reply.text.slice('{"data":'.length, -1)

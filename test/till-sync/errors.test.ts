@@ -175,6 +175,7 @@ describe('errors of the till sync', () => {
         ['/sync/check-conflicts', { products: [{ id: value, updated_at: value }] }],
       ] as const) {
         const reply = await till.call('POST', path, JSON.stringify(body), { 'content-type': 'application/json' })
+        // An odd login is 422, 401 or, after ten of them, 429; an odd check is 422, or 200 where nothing is asked.
         expect(reply.status, `${path} ${JSON.stringify(body)}: ${reply.text}`).to.be.oneOf([200, 401, 422, 429])
       }
     }
@@ -186,6 +187,7 @@ describe('errors of the till sync', () => {
       expectFailure(await till.post(path, `{"products":${deep},"email":${deep}}`), 422)
     }
     for (const query of ['last_sync[]=1', 'last_sync[a]=1', 'last_sync=%ff', '%00=1', 'last_sync=%', '__proto__=1']) {
+      // An unknown parameter is ignored, a malformed `last_sync` refused.
       expect((await till.get(`/sync/products?${query}`)).status, query).to.be.oneOf([200, 422])
     }
   })
