@@ -110,7 +110,10 @@ function helpOnVerb(name: Name): string {
   const { summary, details, example, flags, positional }: CliCommand = COMMANDS[name]
   const argumentLines = Object.entries(flags).map(([flag, { required, value }]) => {
     const shown = flag === positional ? `${value}` : [`--${flag}`, value ?? []].flat().join(' ')
-    return `  ${(required ? shown : `[${shown}]`).padEnd(FLAG_WIDTH)} ${FLAG_MEANINGS[flag] ?? flag}`
+    const argument = required ? shown : `[${shown}]`
+    // A long one has its meaning on the next line, in the column of the others.
+    const start = argument.length > FLAG_WIDTH ? `${argument}\n  ${''.padEnd(FLAG_WIDTH)}` : argument.padEnd(FLAG_WIDTH)
+    return `  ${start} ${FLAG_MEANINGS[flag] ?? flag}`
   })
   return [
     `${name}: ${summary}`,
