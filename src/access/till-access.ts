@@ -1,7 +1,8 @@
 import type { Pool } from 'pg'
 import { TILL_ROLES } from '#domain/rights.ts'
-import type { Queryable } from '#postgres/database.ts'
 import { companysTimeSql } from '#projections/companies.ts'
+import type { Reader } from '#queries/reader.ts'
+import { t as tables } from '#queries/table-names.ts'
 import type { SessionHolder } from './company-users.ts'
 import { DATABASE_CLOCK, revokedSurplus, TILL_TOKENS as TOKENS } from './credentials.ts'
 
@@ -192,14 +193,14 @@ const CONTACTS = {
   name: 'till_contacts',
   text: `select t.user_id, count(*)::integer as logins, max(t.last_used_at) as last_used_at,
            (array_agg(t.till_version order by t.last_used_at desc))[1] as version
-         from ops.sync_tokens t
+         from ${tables.sync_tokens} t
          where t.company_id = $1 and t.revoked_at is null and (t.expires_at is null or t.expires_at > now())
            and t.replaced_at is null
          group by t.user_id order by max(t.last_used_at) desc limit $2`,
 }
 
-/** Users logged in at tills of a company, most recent first. `pool` is the primary's. */
-export async function listTillContacts(pool: Queryable, companyId: number, limit: number): Promise<TillContact[]> {
-  const { rows } = await pool.query<TillContact>({ ...CONTACTS, values: [companyId, limit] })
+/** Users logged in at tills of a company, most recent first. The reader is the primary's. */
+export async function listTillContacts(reader: Reader, limit: number): Promise<TillContact[]> {
+  const { rows } = await reader.query<TillContact>({ ...CONTACTS, values: [limit] })
   return rows
 }

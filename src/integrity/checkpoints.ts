@@ -3,7 +3,10 @@ import { GENESIS_HASH } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { createKeyedSemaphore } from '#lib/fair-sharing.ts'
 import type { Database, Queryable } from '#postgres/database.ts'
+import { plainSql } from '#postgres/table-marks.ts'
 import { inTransaction } from '#postgres/transaction.ts'
+import type { Reader } from '#queries/reader.ts'
+import { t } from '#queries/table-names.ts'
 import { CheckpointAltered, parseCheckpoint, sealingError } from './checkpoint.ts'
 import { type KnownRing, lockedKeyRing, openKeyRing, type RingPlace, verifierKeysOf } from './checkpoint-keys.ts'
 import {
@@ -62,13 +65,12 @@ export interface Sealing extends RingPlace {
   readonly assertMaySeal: () => Promise<void>
 }
 
+const NEWEST = `select note, made_at from ${t.ledger_checkpoints}
+  where company_id = $1 order by generation desc, size desc limit 1`
+
 /** The newest checkpoint of the ledger's present log, from the database; null if there is none. */
 export async function newestCheckpoint(client: Queryable, companyId: number): Promise<SignedCheckpoint | null> {
-  const { rows } = await client.query<Line>(
-    `select note, made_at from ops.ledger_checkpoints
-     where company_id = $1 order by generation desc, size desc limit 1`,
-    [companyId],
-  )
+  const { rows } = await client.query<Line>(plainSql(NEWEST), [companyId])
   return rows[0] ? parseStoredCheckpoint(rows[0]) : null
 }
 
@@ -262,20 +264,19 @@ export interface SealState {
   readonly fault: { readonly since: string; readonly reason: string } | null
 }
 
-export async function sealStateOf(client: Queryable, companyId: number): Promise<SealState> {
-  const [checkpoint, installation, faults] = await Promise.all([
-    newestCheckpoint(client, companyId),
-    client.query<{ size: number; made_at: string; covers: number }>(
-      `select c.size, c.made_at, e.size as covers
-       from (select size, made_at from ops.installation_checkpoints order by size desc limit 1) c cross join lateral
-         (select size from ops.installation_entries where company_id = $1 and index < c.size order by index desc limit 1) e`,
-      [companyId],
-    ),
-    client.query<{ since: string; reason: string }>(
-      'select since, reason from ops.checkpoint_faults where company_id in (0, $1) order by company_id desc limit 1',
-      [companyId],
-    ),
+export async function sealStateOf(reader: Reader): Promise<SealState> {
+  const [checkpoints, installation, faults] = await Promise.all([
+    reader.query<Line>({ text: NEWEST }),
+    reader.query<{ size: number; made_at: string; covers: number }>({
+      text: `select c.size, c.made_at, e.size as covers
+       from (select size, made_at from ${t.installation_checkpoints} order by size desc limit 1) c cross join lateral
+         (select size from ${t.installation_entries} where company_id = $1 and index < c.size order by index desc limit 1) e`,
+    }),
+    reader.query<{ since: string; reason: string }>({
+      text: `select since, reason from ${t.checkpoint_faults} where company_id in (0, $1) order by company_id desc limit 1`,
+    }),
   ])
+  const checkpoint = checkpoints.rows[0] ? parseStoredCheckpoint(checkpoints.rows[0]) : null
   return {
     checkpoint: checkpoint && { size: checkpoint.size, made_at: checkpoint.made_at },
     installation: installation.rows[0] ?? null,

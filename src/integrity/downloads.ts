@@ -1,5 +1,7 @@
 import type { Pool } from 'pg'
 import { repeat } from '#lib/background-loops.ts'
+import type { Reader } from '#queries/reader.ts'
+import { t } from '#queries/table-names.ts'
 
 const NOTED_EVERY_MS = 1_000
 /** Seconds without progress after which a download counts as broken: its process has ended. */
@@ -62,17 +64,16 @@ export async function recordDownload(
 
 /** Newest first: up to `limit` downloads before an id. */
 export async function listDownloads(
-  pool: Pool,
-  companyId: number,
+  reader: Reader,
   { before, limit }: { readonly before: number | null; readonly limit: number },
 ): Promise<Download[]> {
-  const { rows } = await pool.query<Download>(
-    `select id, user_id, kind, subject, begun_at, done, total,
+  const { rows } = await reader.query<Download>({
+    text: `select id, user_id, kind, subject, begun_at, done, total,
        case when is_whole then 'whole'
          when is_whole is null and seen_at > clock_timestamp() - make_interval(secs => $4) then 'running'
          else 'broken' end as state
-     from ops.downloads where company_id = $1 and ($2::bigint is null or id < $2) order by id desc limit $3`,
-    [companyId, before, limit, SILENT_SECONDS],
-  )
+     from ${t.downloads} where company_id = $1 and ($2::bigint is null or id < $2) order by id desc limit $3`,
+    values: [before, limit, SILENT_SECONDS],
+  })
   return rows
 }

@@ -8,8 +8,9 @@ import { type TablesVerification, tablesHeadOf, type VerifyTablesOptions } from 
 import type { AnyRef, AnyTable } from '#ledger/table.ts'
 import { type Changes, createWorkingSet } from '#ledger/working-set.ts'
 import { type Repetition, recordsEvents, repeat, type WorkPace } from '#lib/background-loops.ts'
-import type { Queryable } from '#postgres/database.ts'
 import { transactionOn } from '#postgres/transaction.ts'
+import type { Reader } from '#queries/reader.ts'
+import { t } from '#queries/table-names.ts'
 import { baseOf, type PastRow, type RowChange, reconstruct, versionChainsOf } from './past-tables.ts'
 
 /**
@@ -247,12 +248,11 @@ const NOTE_CHANGES = {
 }
 
 /** The last comparison of a company; null before the first. */
-export async function findTableCheck(pool: Queryable, companyId: number): Promise<TableCheck | null> {
-  const { rows } = await pool.query<TableCheck>({
+export async function findTableCheck(reader: Reader): Promise<TableCheck | null> {
+  const { rows } = await reader.query<TableCheck>({
     name: 'find_table_check',
     text: `select checked_at, revision, differences, whole_at, whole_revision
-           from ops.table_checks where company_id = $1 and checked_at is not null`,
-    values: [companyId],
+           from ${t.table_checks} where company_id = $1 and checked_at is not null`,
   })
   return rows[0] ?? null
 }

@@ -160,9 +160,9 @@ function progressOf({ kind, done, total, state }: Download): string {
 
 /** The audit pack, and the log of downloads. */
 async function showPack(visit: PageContext): Promise<PanelPage> {
-  const { context, session, query } = visit
+  const { session, query } = visit
   const before = pathId(query.cursor ?? '')
-  const found = await listDownloads(context.reads.pool, session.companyId, { before, limit: SHOWN + 1 })
+  const found = await listDownloads(visit.primary, { before, limit: SHOWN + 1 })
   const mayOpen = mayOpenPack(session)
   const body = (
     <>

@@ -160,9 +160,9 @@ async function showTimeline(visit: PageContext): Promise<PanelPage> {
   const filters = FILTERS(await actorOptions(visit.readModel))
   const query = searchOf(filters, asked)
   const filled = filledWith(filters, asked, isRefusal(query) ? query : undefined)
-  const check = await findTableCheck(visit.context.reads.pool, visit.session.companyId)
+  const check = await findTableCheck(visit.primary)
   const head = await readModelHead(visit.readModel.reader)
-  const seals = await sealStateOf(visit.context.reads.pool, visit.session.companyId)
+  const seals = await sealStateOf(visit.primary)
   const body = (
     <>
       <Seals state={seals} timezone={visit.session.timezone} />

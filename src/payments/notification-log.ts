@@ -1,6 +1,8 @@
 import { InvalidWebhookSignatureError, WebhookSignatureValidator } from 'mercadopago'
 import type { NotificationOutcome } from '#domain/order-states.ts'
 import type { Database } from '#postgres/database.ts'
+import type { Reader } from '#queries/reader.ts'
+import { t } from '#queries/table-names.ts'
 
 /** Received notification. */
 interface Arrival {
@@ -136,12 +138,12 @@ export async function recordConclusion(
 }
 
 /** Number of a store's notifications that were counted but not stored in the last days. */
-export async function countUnstored(pool: Database, companyId: number, storeId: number): Promise<number> {
-  const { rows } = await pool.query<{ counted: number }>({
+export async function countUnstored(reader: Reader, storeId: number): Promise<number> {
+  const { rows } = await reader.query<{ counted: number }>({
     name: 'count_unkept_notifications',
-    text: `select coalesce(sum(not_stored), 0)::bigint as counted from payment_notification_hours
+    text: `select coalesce(sum(not_stored), 0)::bigint as counted from ${t.payment_notification_hours}
            where company_id = $1 and store_id = $2 and hour > now() - make_interval(days => $3)`,
-    values: [companyId, storeId, COUNTED_DAYS],
+    values: [storeId, COUNTED_DAYS],
   })
   return rows[0]?.counted ?? 0
 }

@@ -229,8 +229,8 @@ const FIGURES = 'agora'
  * agree.
  */
 async function showStart(visit: PageContext): Promise<PanelPage> {
-  const { readModel, context, session, primary, query } = visit
-  const { reader, companyId } = readModel
+  const { readModel, session, primary, query } = visit
+  const { reader } = readModel
   const { parte, em, ...filters } = query
   const seesAllSales = may(session.permissions, 'see_all_sales')
   const asked = seesAllSales ? filters : {}
@@ -251,7 +251,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
         ? findCashDifferences(reader, startOfDay(addDays(readModel.today, -CASH_DAYS), readModel.timezone))
         : [],
       countAlarms(reader),
-      seesAll ? findTableCheck(context.reads.pool, companyId) : null,
+      seesAll ? findTableCheck(primary) : null,
       seesAll ? failingEndpoints(primary) : [],
       seesAll ? unpayableStores(reader, CONFIGURATION) : [],
       lowStock(reader, SHORT_ITEMS),

@@ -265,7 +265,7 @@ async function showStore(visit: PageContext): Promise<PanelPage | null> {
   if (!store) return null
   const here = `${PATH}/${store.id}`
   const { enabled } = store
-  const unkept = await countUnstored(visit.context.reads.pool, visit.session.companyId, store.id)
+  const unkept = await countUnstored(visit.primary, store.id)
   const body = (
     <>
       <Card title="Dados">

@@ -21,10 +21,10 @@ interface Till {
 }
 
 /** Tills with last contact, version, today's sales by payment type, and refused sales. */
-export async function TillsToday({ visit: { context, primary, readModel } }: { readonly visit: PageContext }) {
-  const { reader, companyId, timezone, today } = readModel
+export async function TillsToday({ visit: { primary, readModel } }: { readonly visit: PageContext }) {
+  const { reader, timezone, today } = readModel
   const [contacts, day, refused] = await Promise.all([
-    listTillContacts(context.reads.poolOf(companyId), companyId, SHOWN),
+    listTillContacts(primary, SHOWN),
     tillsOfDay(reader, { day: today, timezone, sessions: [] }),
     countRefusedByUser(primary),
   ])

@@ -5,7 +5,7 @@ import { type AsOfCore, type AsOfMoment, PastUnavailable, withCompanyAsOf } from
 import { checkTables, checkTablesOnSchedule, findTableCheck } from '#integrity/table-checks.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { createKeyedSemaphore, type KeyedSemaphore } from '#lib/fair-sharing.ts'
-import { presentSource } from '#queries/reader.ts'
+import { fullReader, presentSource } from '#queries/reader.ts'
 import type { Json, TestCompany } from '../../support/api.ts'
 import { type PanelUser, panelUser } from '../../support/panel.ts'
 import { OWN_DATABASE, useApi, useCompanyPerTest } from '../../support/use-api.ts'
@@ -360,7 +360,7 @@ describe('comparison of what has changed', () => {
     for (const { id } of others) await checkTables(api.core, id)
     const { item } = await trade()
     await checkTables(api.core, company.id)
-    const first = await findTableCheck(api.core.pool, company.id)
+    const first = await findTableCheck(fullReader(api.core.pool, company.id))
     await company.call('PATCH', `/catalog/items/${item}`, { price: '12.00' })
     const told: unknown[] = []
     /** Lets a round run over the companies that are due. */
@@ -377,7 +377,7 @@ describe('comparison of what has changed', () => {
       await checks.stop()
     }
     await round()
-    expect(await findTableCheck(api.core.pool, company.id)).to.deep.include({
+    expect(await findTableCheck(fullReader(api.core.pool, company.id))).to.deep.include({
       revision: await revision(),
       differences: [],
       whole_revision: first?.revision,
@@ -390,7 +390,7 @@ describe('comparison of what has changed', () => {
     )
     await round()
     expect(told).to.have.nested.property('[0][0].fields').that.deep.equals(['doc.price'])
-    expect((await findTableCheck(api.core.pool, company.id))?.whole_revision).to.equal(await revision())
+    expect((await findTableCheck(fullReader(api.core.pool, company.id)))?.whole_revision).to.equal(await revision())
   })
 
   it('compares a whole ledger again within thirty days, and then not again at once [OPS-942]', async () => {

@@ -12,6 +12,7 @@ import type { EventStore } from '#ledger/port.ts'
 import { createPostgresStore } from '#ledger/stores/postgres-store.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { createPool } from '#postgres/pool.ts'
+import { fullReader } from '#queries/reader.ts'
 import { createMetrics } from '#service/metrics.ts'
 import { sealedAfter } from '../../ledger/sealed-events.ts'
 import type { Json } from '../../support/api.ts'
@@ -398,7 +399,7 @@ describe('verification of tables against ledgers', () => {
       onError: (error) => failures.push((error as Error).message),
       rest_ms: () => 0,
     })
-    await until(async () => (await findTableCheck(api.core.pool, other.id)) !== null && failures.length > 0)
+    await until(async () => (await findTableCheck(fullReader(api.core.pool, other.id))) !== null && failures.length > 0)
     await checks.stop()
     expect(told).to.deep.equal([[company.id, differences(id)]])
     expect(failures).to.deep.equal([`the ledger of company ${broken.id} ends before its tables do`])
@@ -438,7 +439,7 @@ describe('verification of tables against ledgers', () => {
     checks.now()
     await until(async () => rests > 0)
     await checks.stop()
-    expect(await findTableCheck(api.core.pool, company.id)).to.equal(null)
+    expect(await findTableCheck(fullReader(api.core.pool, company.id))).to.equal(null)
   })
 })
 
