@@ -94,7 +94,7 @@ export function withoutParts<T extends object>(
 }
 
 /** Writable fields common to customers and suppliers. */
-export type PersonFields = Required<Omit<DataOf<'SupplierCreated'>, 'id' | 'trade_name'>>
+export type PersonFields = Pick<SupplierFields, keyof SupplierFields & keyof CustomerFields>
 
 /** Customer or supplier as the API returns it. */
 type PersonObject<F extends PersonFields> = { id: number } & F &

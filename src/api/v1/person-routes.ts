@@ -33,9 +33,9 @@ import {
   listDeletedSuppliers,
   listSuppliers,
 } from '#queries/person-queries.ts'
-import { answerShape, queryShape } from '#records/field.ts'
+import { answerShape, queryShape, recordedValues } from '#records/field.ts'
 import { ContractRecordId } from '#records/formats.ts'
-import { CUSTOMER_FIELDS, PERSON_FILTERS, PERSON_STATE, SUPPLIER_FIELDS } from '#records/persons.ts'
+import { ADDRESS_FIELDS, CUSTOMER_FIELDS, PERSON_FILTERS, PERSON_STATE, SUPPLIER_FIELDS } from '#records/persons.ts'
 import { commandRoute, type Route } from '../api-route.ts'
 import { singleOf } from '../contract/contract-document.ts'
 import { recordRoutes } from './record-routes.ts'
@@ -83,22 +83,15 @@ const shownAt = {
 /** The same persons in answers. */
 const shownCustomer = {
   id: 17,
-  ...personExample,
+  ...recordedValues(CUSTOMER_FIELDS, customerExample),
   phone: '11987654321',
-  address: { ...personExample.address, complement: null },
-  notes: null,
-  metadata: null,
-  state_registration: null,
-  ie_indicator: '9',
+  address: recordedValues(ADDRESS_FIELDS, personExample.address),
   ...shownAt,
 }
 const shownSupplier = {
   id: 5,
-  ...supplierExample,
+  ...recordedValues(SUPPLIER_FIELDS, supplierExample),
   phone: '1133334444',
-  address: null,
-  notes: null,
-  metadata: null,
   ...shownAt,
 }
 
