@@ -6,6 +6,7 @@ import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
 import { ExternalId, Id, limitedText, optionalText, REQUIRED_FIELD } from '#domain/text.ts'
 import { CASH_MOVEMENT_KINDS } from '#events/cash-events.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
+import type { ChainWarning } from '#events/till-events.ts'
 import {
   accept,
   command,
@@ -127,6 +128,8 @@ export interface CashMovementUpload {
   readonly userId?: number
   /** From books that are older than the records here: its age is no sign of a wrong clock. Not sent by tills. */
   readonly isHistory?: true
+  /** Deviations in the till's chain. */
+  readonly noted?: readonly ChainWarning[]
 }
 
 export const CashMovementInput: z.ZodType<CashMovementUpload> = shape
@@ -279,7 +282,8 @@ const identityOf = ({ session_id, kind, amount, at, reason, receivable_id, count
 ]
 
 /** What is told about a movement beside its content. `userId`: whose drawer it is. */
-type Told = Pick<CashMovementUpload, 'offline_id' | 'userId' | 'isHistory'> & Pick<DataOf<'CashMoved'>, 'settles'>
+type Told = Pick<CashMovementUpload, 'offline_id' | 'userId' | 'isHistory' | 'noted'> &
+  Pick<DataOf<'CashMoved'>, 'settles'>
 
 /** Records a movement that is not recorded yet. */
 export function recordMovement(rows: Rows, told: Told, content: CashMovement, context: DecisionContext): Decision {
@@ -291,6 +295,7 @@ export function recordMovement(rows: Rows, told: Told, content: CashMovement, co
     ...(isLate ? (['session_closed'] as const) : []),
     ...(isFarAhead(at, now) ? (['at_in_future'] as const) : []),
     ...(isOld(rows, told, at, now) ? (['at_old'] as const) : []),
+    ...(told.noted ?? []),
   ]
   const id = known?.id ?? context.nextId('cash_session')
   const { offline_id, userId, settles } = told

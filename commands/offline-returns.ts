@@ -25,6 +25,8 @@ interface ReturnFacts {
   /** Whether it waited for its sale, or was refused before. */
   readonly isSettled: boolean
   readonly isHistory?: true | undefined
+  /** Deviations in the till's chain. */
+  readonly noted?: readonly OfflineReturnWarning['code'][] | undefined
 }
 
 export const sumOfParts = (amounts: readonly { readonly amount: string }[]): number =>
@@ -79,7 +81,7 @@ const warning = (
 
 function warningsOf(
   rows: Rows,
-  { sent, sale, due, now, creditedTo, isHistory }: ReturnFacts,
+  { sent, sale, due, now, creditedTo, isHistory, noted = [] }: ReturnFacts,
   total: number,
 ): OfflineReturnWarning[] {
   const lacksCustomer = toCents(sent.store_credit) > 0 && creditedTo === null
@@ -99,5 +101,6 @@ function warningsOf(
       : []),
     ...(isFarAhead(returned_at, now) ? [warning('returned_at_in_future', { found: returned_at, expected: now })] : []),
     ...(older === null ? [] : [warning('at_old', { found: returned_at, expected: older })]),
+    ...noted.map((code) => warning(code)),
   ]
 }

@@ -7,6 +7,7 @@ import { JsonMoney, JsonQuantity } from '#domain/quantity.ts'
 import { printable } from '#domain/refusals.ts'
 import { ExternalId, Id } from '#domain/text.ts'
 import { OFFLINE_PAYMENT_STATUSES, OFFLINE_SALE_STATUSES } from '#events/sale-events.ts'
+import type { OfflineSaleWarning } from '#projections/fiscal-documents.ts'
 
 const Item = z
   .object({ product_id: Id, quantity: JsonQuantity, price: JsonMoney, total: JsonMoney })
@@ -81,6 +82,8 @@ export interface OfflineSale {
 /** Sale of a till, with the user who is logged in there; not part of what the till sends. */
 export interface OfflineSaleUpload extends OfflineSale {
   readonly sellerId?: number
+  /** Deviations that are known before the sale is decided. */
+  readonly noted?: readonly OfflineSaleWarning['code'][]
   /** From books that are older than the records here: its age is no sign of a wrong clock. Not sent by tills. */
   readonly isHistory?: true
 }

@@ -7,6 +7,7 @@ import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
 import { boundedText, Id } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import type { PaymentKind } from '#events/company-events.ts'
+import type { ChainWarning } from '#events/till-events.ts'
 import {
   accept,
   command,
@@ -62,6 +63,8 @@ export interface OfflineReturn {
   readonly cash_session_id: string | null
   /** User who is logged in at the till; not part of what the till sends. */
   readonly userId?: number
+  /** Deviations in the till's chain. */
+  readonly noted?: readonly ChainWarning[]
   /** From books that are older than the records here: its age is no sign of a wrong clock. Not sent by tills. */
   readonly isHistory?: true
 }
@@ -169,7 +172,7 @@ export const recordOfflineReturn = command<OfflineReturn & { readonly userId: nu
     if (isImpossibleAtTill(upload.returned_at, context.now)) return invalid('returned_at', IMPOSSIBLE_AT_TILL)
     const refunds = namedRefunds(rows, upload)
     if ('refused' in refunds) return refunds
-    const { userId: user_id, items, isHistory, ...given } = upload
+    const { userId: user_id, items, isHistory, noted, ...given } = upload
     const id = context.nextId('return')
     const sent = {
       ...{ ...given, id, fingerprint, user_id, refunds, ...creditsOf(rows, refunds) },
@@ -181,7 +184,7 @@ export const recordOfflineReturn = command<OfflineReturn & { readonly userId: nu
     if (!sale && upload.sale_offline_id !== null) return awaitSale(rows, sent, upload.sale_offline_id, context.now)
     if (!sale || !mayReturn({ sellerId: sale.seller_id }, user_id, context.permit))
       return keepRefused(rows, sent, 'sale_unknown')
-    return recordOrKeep(rows, sent, sale, { ...context, isHistory })
+    return recordOrKeep(rows, sent, sale, { ...context, isHistory, noted })
   },
 })
 
@@ -207,13 +210,13 @@ function recordOrKeep(
   rows: Rows,
   sent: Sent,
   sale: Readonly<SaleRow>,
-  { now, permit, isHistory }: Omit<Recording, 'isSettled'>,
+  { now, permit, isHistory, noted }: Omit<Recording, 'isSettled'>,
 ): Decision {
   if (sale.doc.order_id !== null) return refuse('managed_by_order', { order_id: sale.doc.order_id })
   const goods = returnableOf(sale)
   const position = sent.items.findIndex(({ line }) => !goods.lines[line])
   if (position >= 0) return invalid(`items[${position}].line`, `a venda vai do item 0 ao ${goods.lines.length - 1}`)
-  const recorded = recordedReturn(rows, sent, sale, { now, permit, isHistory, isSettled: false })
+  const recorded = recordedReturn(rows, sent, sale, { now, permit, isHistory, noted, isSettled: false })
   if (typeof recorded === 'string') return keepRefused(rows, sent, recorded)
   if (isRefusal(recorded)) return recorded
   const [returned] = recorded
@@ -226,6 +229,7 @@ interface Recording extends Pick<DecisionContext, 'now' | 'permit'> {
   /** Whether it waited for its sale, or was refused before. */
   readonly isSettled: boolean
   readonly isHistory?: true | undefined
+  readonly noted?: readonly ChainWarning[] | undefined
 }
 
 /** Events that record a return of a sale, whose rows are loaded, or why it may not be recorded. */
@@ -233,7 +237,7 @@ export function recordedReturn(
   rows: Rows,
   sent: Sent,
   sale: Readonly<SaleRow>,
-  { now, permit, isSettled, isHistory }: Recording,
+  { now, permit, isSettled, isHistory, noted }: Recording,
 ): [NewEvent, ...NewEvent[]] | ReturnRefusal | Refusal {
   const goods = returnableOf(sale)
   const of = {
@@ -244,7 +248,18 @@ export function recordedReturn(
   if (typeof judged === 'string') return judged
   const creditedTo = creditedCustomer(rows, sent.customer_id ?? sale.customer_id, sent.store_credit)
   const { due, granted } = judged
-  const returned = returnFact(rows, { id: sent.id, now, sent, goods, sale, creditedTo, due, isSettled, isHistory })
+  const returned = returnFact(rows, {
+    id: sent.id,
+    now,
+    sent,
+    goods,
+    sale,
+    creditedTo,
+    due,
+    isSettled,
+    isHistory,
+    noted,
+  })
   const overfilled = returned.stock.find((move) => isOverfilled(rows, move))
   if (overfilled) return invalid('items', `o estoque resultante do item ${overfilled.catalog_item_id} é grande demais`)
   const lowered = lowerReceivables(rows, sale, toCents(sent.on_credit), sent.returned_at)

@@ -212,6 +212,7 @@ function recordSale(
     ...usedWarnings(rows, sale, parts),
     ...ofCredit,
     ...ofDiscount,
+    ...(sale.noted ?? []).map((code) => warning(code)),
   ]
   const id = nextId('sale')
   const { offline_id, created_at: sold_at, total, cash_session_id } = sale

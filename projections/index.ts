@@ -41,6 +41,7 @@ import { salesRollupsProjection } from './sales-rollups.ts'
 import { inventoriesProjection, inventoryById, stockMovementView, stockProjection } from './stock.ts'
 import { storeCreditProjection } from './store-credit.ts'
 import { paymentTypeById, paymentTypesProjection, storeById, storesProjection } from './stores.ts'
+import { tillsProjection, tillView } from './tills.ts'
 import { limitUsesProjection, userById, users, usersProjection } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
 
@@ -76,6 +77,7 @@ const projections = [
   storesProjection,
   ordersProjection,
   paymentKeysProjection,
+  tillsProjection,
   erasuresProjection,
   salesRollupsProjection,
   // The working set writes this table for every changed row.
@@ -92,6 +94,7 @@ const KEPT: readonly Projection[] = [
   apiKeysProjection,
   webhooksProjection,
   storesProjection,
+  tillsProjection,
 ]
 
 const NOTHING: readonly AnyTable[] = []
@@ -119,6 +122,7 @@ const views: ReadModel['views'] = {
   store: docView(storeById),
   order: docView(orderById),
   cash_session: cashSessionView,
+  till: tillView,
 }
 
 const persons = new Map<AnyTable, PersonKind>([
@@ -160,4 +164,5 @@ export const RECORD_ROWS: Readonly<Partial<Record<RecordKind, readonly [table: s
   store: ['stores', 'id'],
   order: ['orders', 'id'],
   cash_session: ['cash_sessions', 'id'],
+  till: ['tills', 'id'],
 }

@@ -44,6 +44,8 @@ export interface Tokens {
    * Finds the session of a token and records the till's version; null if the token is unknown, expired or revoked.
    */
   find(token: string, tillVersion?: string | null): Promise<SyncSession | null>
+  /** Notes what a till says of itself with a call; nothing if it is unknown or ended (TILL-1138). */
+  noteTill(session: SyncSession, id: number, last: number): Promise<void>
   /**
    * The successor of a live token: each renewal of the same token returns the same one, so that a lost answer may be
    * asked for again. The old token ends with the first use of its successor, at the latest after ten minutes. Null if it
@@ -95,6 +97,9 @@ export function createTokens(pool: Pool, { days, secret }: TokensOptions): Token
       })
       return rows[0] ? { tokenHash, ...rows[0] } : null
     },
+    async noteTill({ companyId, tokenHash, now }, id, last) {
+      await pool.query({ ...NOTE_TILL, values: [companyId, id, last, now, tokenHash] })
+    },
     async renew(session, token) {
       const next = TOKENS.next(token, secret)
       return issued(next, RENEW, (hash) => [hash, session.tokenHash, days])
@@ -141,7 +146,25 @@ const FIND = {
          join ops.sync_tokens t on t.hash = $1 and ${LIVE}
          join users u on u.doc->>'role' = any($2::text[])
          join ops.persons p on ${OF_PERSON}
-         join companies c on c.company_id = t.company_id`,
+         join companies c on c.company_id = t.company_id
+         where not exists (select from tills d
+           where d.company_id = t.company_id and d.id = t.till_id and d.ended_at is not null)`,
+}
+
+/** The tail of a till begins when it first names numbers that have not come. */
+const NOTE_TILL = {
+  name: 'note_till',
+  text: `with till as (
+           select company_id, id, told_to from tills where company_id = $1 and id = $2 and ended_at is null
+         ), used as (
+           update ops.sync_tokens t set till_id = till.id from till where t.hash = $5 and t.till_id is distinct from till.id
+         )
+         insert into ops.till_contacts as c (company_id, till_id, last_seen_at, last_number, tail_since)
+         select company_id, id, $4::timestamptz, $3, case when $3 > told_to then $4::timestamptz end from till
+         on conflict (company_id, till_id) do update set last_seen_at = excluded.last_seen_at,
+           last_number = greatest(c.last_number, excluded.last_number),
+           tail_since = case when c.last_number > (select told_to from till) then coalesce(c.tail_since, excluded.tail_since)
+             else excluded.tail_since end`,
 }
 
 /** A till that got no answer repeats a renewal within this time. */
@@ -158,10 +181,10 @@ const RENEW = {
              expires_at = least(t.expires_at, coalesce(t.replaced_at, clock.now) + ${REPLACED_LIVES})
            from clock, users u, ops.persons p
            where t.hash = $2 and ${LIVE} and ${OF_PERSON}
-           returning t.user_id, t.company_id, t.generation, t.person_generation, t.role, clock.now
+           returning t.user_id, t.company_id, t.generation, t.person_generation, t.role, t.till_id, clock.now
          )
-         insert into ops.sync_tokens as t (hash, user_id, company_id, generation, person_generation, role, created_at, last_used_at, expires_at, replaces)
-         select $1, user_id, company_id, generation, person_generation, role, now, now, now + make_interval(days => $3), $2 from old
+         insert into ops.sync_tokens as t (hash, user_id, company_id, generation, person_generation, role, created_at, last_used_at, expires_at, replaces, till_id)
+         select $1, user_id, company_id, generation, person_generation, role, now, now, now + make_interval(days => $3), $2, till_id from old
          on conflict (hash) do update set last_used_at = t.last_used_at where t.revoked_at is null
          returning expires_at`,
 }

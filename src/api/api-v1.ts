@@ -25,7 +25,7 @@ import { proofRoutes } from './v1/proof-routes.ts'
 import { returnRoutes } from './v1/return-routes.ts'
 import { saleRoutes } from './v1/sale-routes.ts'
 import { stockRoutes } from './v1/stock-routes.ts'
-import { storeRoutes } from './v1/store-routes.ts'
+import { storeRoutes, tillRoutes } from './v1/store-routes.ts'
 import { deliveryRoutes, webhookRoutes } from './v1/webhook-routes.ts'
 
 interface KeysOptions {
@@ -75,6 +75,7 @@ export const V1_ROUTES: readonly Route[] = [
   ...returnRoutes,
   ...orderRoutes,
   ...storeRoutes,
+  ...tillRoutes,
   ...webhookRoutes,
   ...deliveryRoutes,
   ...eventRoutes,

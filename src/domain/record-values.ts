@@ -22,6 +22,7 @@ export const RECORD_KINDS = [
   'store',
   'order',
   'cash_session',
+  'till',
 ] as const
 
 export type RecordKind = (typeof RECORD_KINDS)[number]

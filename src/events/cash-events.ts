@@ -1,11 +1,12 @@
 import * as z from 'zod'
 import { eventType, id, instant, money, signedMoney, text } from './event-definitions.ts'
+import { CHAIN_WARNINGS } from './till-events.ts'
 
 /** What a till reports of its drawer. */
 export const CASH_MOVEMENT_KINDS = ['opened', 'in', 'out', 'received', 'closed'] as const
 
 /** Problems of a recorded movement. */
-export const CASH_WARNINGS = ['session_closed', 'at_in_future', 'at_old'] as const
+export const CASH_WARNINGS = ['session_closed', 'at_in_future', 'at_old', ...CHAIN_WARNINGS] as const
 
 const movement = {
   /** Identifier of the session, given by the till; unique in the company. */

@@ -10,6 +10,7 @@ import { type EventType, eventType, id, instant, newVersion, type PersonalMark, 
 import { orderEvents } from './order-events.ts'
 import { customerEvents, privacyEvents, supplierEvents } from './person-events.ts'
 import { saleEvents } from './sale-events.ts'
+import { tillEvents } from './till-events.ts'
 
 /** Returns the personal fields of an event by type and version; none for unknown types. */
 export function personalFieldsOf(
@@ -86,6 +87,7 @@ export const WEBHOOK_EVENTS = [
   'order.cancelled',
   'order.expired',
   'cash_session.closed',
+  'till.gap_detected',
 ] as const
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
 
@@ -102,6 +104,7 @@ const READ_SCOPES: Readonly<Record<EventResource, Scope>> = {
   sale: 'sales:read',
   order: 'orders:read',
   cash_session: 'sales:read',
+  till: 'sales:read',
 }
 
 /** Scope that a key needs for its endpoints to receive an event. */
@@ -170,7 +173,7 @@ export const EVENT_AREAS = {
   catalogo: catalogEvents,
   inventarios: inventoryEvents,
   vendas: saleEvents,
-  caixas: cashEvents,
+  caixas: { ...cashEvents, ...tillEvents },
   contas: accountEvents,
   webhooks: webhookEvents,
   lojas: storeEvents,
@@ -186,6 +189,7 @@ export const EVENT_TYPES = {
   ...inventoryEvents,
   ...saleEvents,
   ...cashEvents,
+  ...tillEvents,
   ...accountEvents,
   ...webhookEvents,
   ...storeEvents,

@@ -13,6 +13,7 @@ import {
   signedMoney,
   text,
 } from './event-definitions.ts'
+import { CHAIN_WARNINGS } from './till-events.ts'
 
 /** Party, named as of the event. */
 const party = z.strictObject({
@@ -128,6 +129,9 @@ export const OFFLINE_SALE_WARNINGS = [
   'payment_type_unknown',
   'recorded_as_is',
   'recorded_corrected',
+  'recorded_from_receipt',
+  'access_ended',
+  ...CHAIN_WARNINGS,
 ] as const
 
 const warning = z.strictObject({
@@ -200,6 +204,7 @@ export const OFFLINE_RETURN_WARNINGS = [
   'session_of_other',
   'returned_at_in_future',
   'at_old',
+  ...CHAIN_WARNINGS,
 ] as const
 
 /** Why an uploaded return is not recorded until a person has decided. */

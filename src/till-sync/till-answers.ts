@@ -4,6 +4,7 @@ import type { SyncSession } from '#access/till-access.ts'
 import { describeIssues, printable } from '#domain/refusals.ts'
 import { CASH_WARNINGS } from '#events/cash-events.ts'
 import { OFFLINE_RETURN_WARNINGS, OFFLINE_SALE_WARNINGS } from '#events/sale-events.ts'
+import type { ChainWarning } from '#events/till-events.ts'
 import { sendJson } from '#http/answers.ts'
 import { Problem } from '#http/problems.ts'
 import { type Actor, asUser } from '#ledger/write/run.ts'
@@ -45,6 +46,13 @@ const failureOf = ({ code, reason }: Problem): FailureCode =>
 
 /** Entry of an oversized body in `errors`. */
 const tooLarge = (limitBytes: number) => ({ body: [`deve ter no máximo ${limitBytes} bytes`] })
+
+/** Messages of deviations in the chain of a till. */
+export const CHAIN_MESSAGES: Readonly<Record<ChainWarning, string>> = {
+  till_signature: 'A assinatura do caixa não confere.',
+  till_chain: 'A sequência do caixa está interrompida antes ou depois deste registro.',
+  till_number: 'O número já foi usado por outro registro deste caixa.',
+}
 
 /** Messages of successes. */
 export const LOGGED_IN = 'Login realizado com sucesso.'

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { CashMovementInput } from '#commands/cash-commands.ts'
 import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
 import { OfflineReturnInput } from '#commands/record-offline-return.ts'
+import { TillInput } from '#commands/till-commands.ts'
 import { TILL_ROLES } from '#domain/rights.ts'
 import { PAYMENT_KINDS } from '#events/company-events.ts'
 import {
@@ -43,6 +44,13 @@ const sale = {
   total: 37.8,
   amount_received: 40,
   change: 2.2,
+}
+
+const EXAMPLE_KEY = {
+  kty: 'EC',
+  crv: 'P-256',
+  x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU',
+  y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0',
 }
 
 const goodsReturned = {
@@ -217,6 +225,19 @@ export const SYNC_OPERATIONS = {
           },
         ],
       }),
+  },
+  tills: {
+    method: 'post',
+    path: '/sync/tills',
+    bodyBytes: CREDENTIALS_BYTES,
+    operation: 'registerTill',
+    summary: 'Dá ao aparelho o seu número, pela chave com que ele assina',
+    description: 'A mesma chave é o mesmo caixa. Uma empresa tem até 50 caixas.',
+    body: TillInput.meta({ id: 'TillInput' }),
+    example: { name: 'Balcão', public_key: EXAMPLE_KEY },
+    reply: z
+      .object({ success: Success, id: PositiveId, number: PositiveId, name: z.string() })
+      .meta({ id: 'RegisteredTill', examples: [{ success: true, id: 3, number: 3, name: 'Balcão' }] }),
   },
   products: {
     method: 'get',

@@ -5,12 +5,13 @@ import type { ReturnRefusal } from '#commands/reverse-return.ts'
 import { type Refusal, refuseInvalid } from '#domain/refusals.ts'
 import { sendBytes } from '#http/answers.ts'
 import { parseInput } from '#http/problems.ts'
-import { type Invocation, invoke } from '#ledger/command.ts'
+import type { Invocation } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { createTimeSlicer } from '#lib/fair-sharing.ts'
 import type { CashMovementRow } from '#projections/cash-sessions.ts'
 import type { OfflineReturnWarning } from '#projections/returns.ts'
-import { composeListAnswer, sentId } from './till-answers.ts'
+import { invokeElement, refuseInChain } from './chained-elements.ts'
+import { CHAIN_MESSAGES, composeListAnswer, sentId } from './till-answers.ts'
 import { SYNC_OPERATIONS } from './till-operations.ts'
 import { type SyncRoute, UploadedMovements, UploadedReturns } from './till-requests.ts'
 import { tillSessionOf } from './till-router.ts'
@@ -46,8 +47,8 @@ const readMovement =
   ({ userId }: Pick<SyncSession, 'userId'>) =>
   (movement: unknown): Invocation | Refusal => {
     const { data, error } = CashMovementInput.safeParse(movement)
-    if (error) return refuseInvalid(error)
-    return invoke(data.kind === 'closed' ? closeCashSession : recordCashMovement, { ...data, userId })
+    if (error) return refuseInChain(movement, refuseInvalid(error))
+    return invokeElement(data.kind === 'closed' ? closeCashSession : recordCashMovement, movement, { ...data, userId })
   }
 
 interface MovementResult {
@@ -62,6 +63,8 @@ interface MovementResult {
 
 interface MovementRemarks {
   readonly warnings: CashMovementRow['warnings']
+  /** Of the till's chain, beside the recorded ones. */
+  readonly noted?: CashMovementRow['warnings']
   /** Kept for a person. */
   readonly isRefused?: true
   /** By a person, without recording it. */
@@ -72,7 +75,8 @@ function movementResult(movement: unknown, result: ElementResult): MovementResul
   const sent = movement as { offline_id?: unknown; session_id?: unknown } | null
   const ids = { offline_id: sentId(sent?.offline_id), session_id: sentId(sent?.session_id) }
   if (isNotRecorded(result)) return { ...ids, status: 'error', code: result.refused, ...refusalText(result) }
-  const { warnings, isRefused, resolution } = result.remarks as MovementRemarks
+  const { warnings: own, noted = [], isRefused, resolution } = result.remarks as MovementRemarks
+  const warnings = [...own, ...noted]
   if (isRefused)
     return {
       ...{ ...ids, status: 'refused', code: 'session_of_other' },
@@ -92,6 +96,7 @@ const WARNINGS: Readonly<Record<CashMovementRow['warnings'][number], string>> = 
   session_closed: 'A sessão já estava fechada: o movimento foi registrado e muda o valor esperado.',
   at_in_future: 'A data do movimento está no futuro: confira o relógio do caixa.',
   at_old: 'A data do movimento é antiga: confira o relógio do caixa.',
+  ...CHAIN_MESSAGES,
 }
 
 const movementWarning = (code: CashMovementRow['warnings'][number]) => ({ code, message: WARNINGS[code] })
@@ -155,11 +160,15 @@ const readReturn =
   ({ userId }: Pick<SyncSession, 'userId'>) =>
   (sent: unknown): Invocation | Refusal => {
     const { data, error } = OfflineReturnInput.safeParse(sent)
-    return error ? refuseInvalid(error) : invoke(recordOfflineReturn, { ...data, userId })
+    return error
+      ? refuseInChain(sent, refuseInvalid(error))
+      : invokeElement(recordOfflineReturn, sent, { ...data, userId })
   }
 
 interface Remarks {
   readonly warnings: readonly OfflineReturnWarning[]
+  /** Of the till's chain, beside the recorded ones. */
+  readonly noted?: readonly OfflineReturnWarning['code'][]
   readonly isAwaited?: true
   readonly refusal?: ReturnRefusal
   /** By a person, without recording it. */
@@ -170,7 +179,8 @@ function returnResult(sent: unknown, result: ElementResult): ReturnResult {
   const offline_id = offlineIdOf(sent)
   if (isNotRecorded(result))
     return { offline_id, status: 'error', return_id: null, code: result.refused, ...textOf(result) }
-  const { warnings, isAwaited, refusal, resolution } = result.remarks as Remarks
+  const { warnings: own, noted = [], isAwaited, refusal, resolution } = result.remarks as Remarks
+  const warnings = [...own, ...noted.map((code) => ({ code, line: null, found: null, expected: null }))]
   if (refusal !== undefined)
     return { offline_id, status: 'refused', return_id: null, code: refusal, message: REFUSALS[refusal] }
   if (resolution) {
@@ -228,6 +238,9 @@ const MESSAGES: Readonly<Record<OfflineReturnWarning['code'], (found: string, ex
       ? 'Há crédito de troca sem cliente: o crédito não foi registrado.'
       : `O cliente ${found} não existe mais: o crédito de troca não foi registrado.`,
   returned_at_in_future: (found) => `A data da devolução, ${found}, está no futuro: confira o relógio do caixa.`,
+  till_signature: () => CHAIN_MESSAGES.till_signature,
+  till_chain: () => CHAIN_MESSAGES.till_chain,
+  till_number: () => CHAIN_MESSAGES.till_number,
 }
 
 function returnWarning({ code, line, found, expected }: OfflineReturnWarning): object {

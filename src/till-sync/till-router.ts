@@ -31,9 +31,14 @@ export function requireToken({ tokens, tillRequests, addresses }: Options): Requ
     const counted = await tillRequests.consume(session.tokenHash.toString('base64'))
     if (counted.limited) throw limited(counted)
     response.locals.session = session
+    const till = TILL_HEADER.exec(request.get('till') ?? '')
+    if (till) await tokens.noteTill(session, Number(till[1]), Number(till[2]))
     next()
   }
 }
+
+/** `Till: {id}/{last number}` */
+const TILL_HEADER = /^([1-9]\d{0,14})\/(\d{1,15})$/
 
 /** The till's version in `Till-Version`; null if the value is malformed. */
 const versionOf = (request: Request): string | null =>

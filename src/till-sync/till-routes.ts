@@ -1,5 +1,6 @@
 import express, { type RequestHandler, type Response, type Router } from 'express'
 import type { ApiAuthenticator } from '#access/api-authenticator.ts'
+import { registerTill, TillInput } from '#commands/till-commands.ts'
 import type { Outgoing, StreamWrite } from '#http/answers.ts'
 import {
   type BodyBudget,
@@ -14,12 +15,16 @@ import {
 } from '#http/bodies.ts'
 import { limitUnauthenticatedBy, mountRoutes, problemHandler, requireHttps } from '#http/edge.ts'
 import { Problem, parseInput } from '#http/problems.ts'
+import { invoke, isRefusal } from '#ledger/command.ts'
+import { parseSubject } from '#ledger/projection.ts'
+import type { CommandResult } from '#ledger/write/idempotency.ts'
+import { runList } from '#ledger/write/run.ts'
 import { createTimeSlicer } from '#lib/fair-sharing.ts'
 import type { EncodedText } from '#lib/memory.ts'
 import type { PoolOf } from '#postgres/pool.ts'
 import { checkProducts, listProductsForTill } from '#queries/products-for-till.ts'
 import type { Services } from '#services.ts'
-import { answerSyncProblem, parseEach } from './till-answers.ts'
+import { answerSyncProblem, parseEach, sendSuccess, uploaderOf } from './till-answers.ts'
 import { SYNC_OPERATIONS } from './till-operations.ts'
 import { cashRoute, returnsRoute } from './till-records.ts'
 import { KnownProduct, ProductCheck, ProductQuery, type SyncRoute } from './till-requests.ts'
@@ -63,6 +68,21 @@ function productRoutes(poolOf: PoolOf, outgoing: Outgoing): SyncRoute[] {
     },
   ]
 }
+
+/** Registers a device as a till of the company (TILL-1130). */
+const tillRoute = ({ writer }: Pick<Services, 'writer'>): SyncRoute => ({
+  ...SYNC_OPERATIONS.tills,
+  async handle(request, response) {
+    const { name, public_key } = parseInput(TillInput, request.body)
+    const { x, y } = public_key
+    const uploader = uploaderOf(tillSessionOf(response), response)
+    const answer = await runList(writer, uploader, [invoke(registerTill, { name, x, y })])
+    const result = isRefusal(answer) ? answer : (answer[0] as CommandResult)
+    if (isRefusal(result)) throw new Problem(result.refused, result.details)
+    const { id } = parseSubject(result.subject)
+    sendSuccess(response, { id, number: id, ...result.remarks })
+  },
+})
 
 /** Puts commas between the pieces of a list. */
 function separated(write: StreamWrite): (records: EncodedText) => boolean {
@@ -130,6 +150,7 @@ const routesOf = ({ access, reads: { poolOf }, environment, traffic, writer, log
   statusRoute,
   configRoute(poolOf, environment.publicUrl),
   ...productRoutes(poolOf, traffic.outgoing),
+  tillRoute({ writer }),
   uploadRoute({ poolOf, writer, log }),
   returnsRoute({ writer, log }),
   cashRoute({ writer, log }),

@@ -1,11 +1,12 @@
 import type { Response } from 'express'
 import type { SyncSession } from '#access/till-access.ts'
 import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
+import { warning } from '#commands/offline-sale-warnings.ts'
 import { recordOfflineSale } from '#commands/record-offline-sale.ts'
 import { type Refusal, type RefusalCode, refuseInvalid } from '#domain/refusals.ts'
 import { sendBytes } from '#http/answers.ts'
 import { Problem, parseInput } from '#http/problems.ts'
-import { type Invocation, invoke, isRefusal, type OutcomeKind } from '#ledger/command.ts'
+import { type Invocation, isRefusal, type OutcomeKind } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import type { CommandResult } from '#ledger/write/idempotency.ts'
 import { runList } from '#ledger/write/run.ts'
@@ -16,7 +17,8 @@ import type { PoolOf } from '#postgres/pool.ts'
 import type { OfflineSaleWarning } from '#projections/fiscal-documents.ts'
 import { noteRefusals, type RecordedSale, type RefusedUpload, type SaleResult } from '#refused-sales/refused-sales.ts'
 import type { Services } from '#services.ts'
-import { composeListAnswer, sentId, uploaderOf } from './till-answers.ts'
+import { inOrderOfChain, invokeElement, refuseInChain, resultInChain } from './chained-elements.ts'
+import { CHAIN_MESSAGES, composeListAnswer, sentId, uploaderOf } from './till-answers.ts'
 import { SYNC_OPERATIONS } from './till-operations.ts'
 import { type SyncRoute, UploadedSales } from './till-requests.ts'
 import { tillSessionOf } from './till-router.ts'
@@ -56,10 +58,12 @@ export async function runUpload(
 ): Promise<ElementResult[]> {
   const elements = await readEach(uploading, sent, read)
   const invocations = elements.flatMap((each) => ('command' in each ? [each] : []))
-  const done: ElementResult[] = []
-  for (const portion of portionsOf(invocations)) done.push(...(await runPortion(uploading, portion)))
+  const ordered = inOrderOfChain(invocations)
+  const done = new Map<object, ElementResult>()
   let next = 0
-  return elements.map((each) => ('command' in each ? (done[next++] as ElementResult) : each))
+  for (const portion of portionsOf(ordered))
+    for (const result of await runPortion(uploading, portion)) done.set(ordered[next++] as Invocation, result)
+  return elements.map((each) => ('command' in each ? (done.get(each) as ElementResult) : each))
 }
 
 async function readEach(
@@ -118,7 +122,7 @@ async function runPortion(uploading: Uploading, portion: readonly Invocation[]):
     const weight = Math.ceil(lines / LINES_OF_A_COMMAND)
     const results = await runList(writer, uploaderOf(session, response), portion, { weight })
     if (isRefusal(results)) throw new Problem(results.refused, results.details)
-    return results
+    return results.map(resultInChain)
   } catch (error) {
     if (error instanceof Problem || !isFaultOfRequest(error)) throw error
     if (portion.length === 1) return [fault(uploading, error)]
@@ -160,7 +164,9 @@ const readSale =
   ({ userId }: Pick<SyncSession, 'userId'>) =>
   (sale: unknown): Invocation | Refusal => {
     const { data, error } = OfflineSaleInput.safeParse(sale)
-    return error ? refuseInvalid(error) : invoke(recordOfflineSale, { ...data, sellerId: userId })
+    return error
+      ? refuseInChain(sale, refuseInvalid(error))
+      : invokeElement(recordOfflineSale, sale, { ...data, sellerId: userId })
   }
 
 type Counts = Record<SaleResult['status'], number>
@@ -174,11 +180,18 @@ function countResults(results: readonly SaleResult[]): Counts {
 /** An upload that changes a recorded sale cancels it (UP-16). */
 const RECORDED: Partial<Record<OutcomeKind, RecordedSale['status']>> = { created: 'created', updated: 'cancelled' }
 
+interface SaleRemarks {
+  readonly warnings: readonly OfflineSaleWarning[]
+  /** Of the till's chain, beside the recorded ones. */
+  readonly noted?: readonly OfflineSaleWarning['code'][]
+}
+
 function recordedResult(
   sale: unknown,
   { outcome, subject, remarks }: Exclude<ElementResult, NotRecorded>,
 ): RecordedSale {
-  const { warnings } = remarks as { warnings: readonly OfflineSaleWarning[] }
+  const { warnings: own, noted = [] } = remarks as SaleRemarks
+  const warnings = [...own, ...noted.map((code) => warning(code))]
   return {
     offline_id: offlineIdOf(sale),
     status: RECORDED[outcome] ?? 'duplicate',
@@ -244,6 +257,12 @@ function refusalText(refusal: NotRecorded): { message: string; errors: Record<st
 
 const sentence = (text: string | null): string => `${text ?? ''}${/[.!?]$/.test(text ?? '') ? '' : '.'}`
 
+const PLAIN_MESSAGES = {
+  ...CHAIN_MESSAGES,
+  recorded_from_receipt: 'Uma pessoa registrou a venda pelo código do cupom.',
+  access_ended: 'A venda foi feita depois do fim do acesso do usuário.',
+} as const
+
 /** A warning as shown in a result: numbers are JSON numbers. */
 function shownWarning({ code, product_id, found, expected, sale_id }: OfflineSaleWarning): object {
   switch (code) {
@@ -307,5 +326,7 @@ function shownWarning({ code, product_id, found, expected, sale_id }: OfflineSal
       return { code, message: `Uma pessoa registrou a venda como está: ${sentence(found)}` }
     case 'recorded_corrected':
       return { code, message: `Uma pessoa corrigiu e registrou a venda: ${sentence(found)}` }
+    default:
+      return { code, message: PLAIN_MESSAGES[code] }
   }
 }

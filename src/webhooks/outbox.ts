@@ -71,6 +71,7 @@ const OUTBOUND: Partial<Record<EventName, readonly WebhookEvent[]>> = {
   OrderCancelledByStore: ['order.cancelled'],
   OrderExpired: ['order.expired'],
   CashSessionClosed: ['cash_session.closed'],
+  TillGapDetected: ['till.gap_detected'],
 }
 
 const TOLD_OF_PERSONS: readonly string[] = ['PersonForgotten', 'PersonForgettingQueued']

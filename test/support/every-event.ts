@@ -264,6 +264,25 @@ export const EVERY_EVENT = ledgerOf(
       ...{ offline_id: 'g-refused', reason: 'Sangria', receivable_id: null, counted: null },
     }),
     event('RefusedCashMovementResolved', { id: 1, offline_id: 'g-refused', user_id: 1, note: 'Conferido' }),
+    event('TillRegistered', { id: 1, name: 'Balcão', x: 'x', y: 'y' }),
+    event('TillElementReceived', {
+      ...{ id: 1, number: 2, hash: 'b'.repeat(64), content_hash: 'c'.repeat(64), previous: 'a'.repeat(64) },
+      warnings: ['till_chain'],
+    }),
+    event('TillGapDetected', { id: 1, missing: [[1, 1]] }),
+    event('TillElementReceived', {
+      ...{
+        id: 1,
+        number: 1,
+        hash: 'd'.repeat(64),
+        content_hash: null,
+        previous: null,
+        warnings: [],
+        breaks_next: true,
+      },
+    }),
+    event('TillElementsGivenUp', { id: 1, from: 3, to: 4, reason: 'Aparelho perdido' }),
+    event('TillEnded', { id: 1 }),
     event('ReturnReversed', {
       id: 1,
       sale_id: 10,

@@ -53,6 +53,15 @@ const DeletedRecord = z.strictObject({ id: ContractRecordId, external_id: Nullab
 })
 
 /** Record in a webhook about an erased person; used by webhooks only. */
+const TillGap = z
+  .strictObject({
+    id: z.int().min(1),
+    number: z.int().min(1),
+    name: z.string(),
+    missing: z.array(z.tuple([z.int().min(1), z.int().min(1)])),
+  })
+  .meta({ id: 'TillGap', examples: [{ id: 3, number: 3, name: 'Balcão', missing: [[119, 119]] }] })
+
 const ForgottenRecord = z
   .strictObject({ id: ContractRecordId, external_id: NullableText, forgotten_at: Timestamp })
   .meta({
@@ -145,7 +154,10 @@ export function contractOf(routes: readonly Route[], publicUrl = ''): oas31.Open
       tags: [...new Set(routes.map(({ path }) => tagOf(path)))].map((tag) => ({ ...tag })),
       paths: pathsOf(routes),
       components: {
-        ...(routes.some(({ path }) => path.endsWith('/forget')) && { schemas: { ForgottenRecord } }),
+        schemas: {
+          ...(routes.some(({ path }) => path.endsWith('/forget')) && { ForgottenRecord }),
+          ...(routes.some(({ path }) => path === '/tills') && { TillGap }),
+        },
         securitySchemes: {
           apiKey: {
             type: 'http',

@@ -251,6 +251,7 @@ const READ_SCOPES: Readonly<Partial<Record<RecordKind, Scope>>> = {
   stock_movement: 'catalog:read',
   sale: 'sales:read',
   cash_session: 'sales:read',
+  till: 'sales:read',
   return: 'sales:read',
   payment_type: 'sales:read',
   receivable: 'finance:read',

@@ -9,6 +9,7 @@ import { inZone } from '#domain/instant.ts'
 import { PAYMENT_KINDS } from '#events/company-events.ts'
 import { withId } from '#http/paths.ts'
 import type { PaymentTypeObject, StoreObject } from '#projections/stores.ts'
+import { listTills } from '#queries/chain-queries.ts'
 import { getPaymentType, listPaymentTypes } from '#queries/company-queries.ts'
 import { listStores } from '#queries/store-queries.ts'
 import { Amount, ContractRecordId, Timestamp } from '#records/formats.ts'
@@ -137,6 +138,49 @@ const Store = z
     updated_at: Timestamp,
   })
   .meta({ id: 'Store', examples: [storeExample] }) satisfies z.ZodType<Omit<StoreObject, 'connection'>>
+
+const NumberRange = z.tuple([z.int().min(1), z.int().min(1)])
+
+const tillExample = {
+  id: 3,
+  number: 3,
+  name: 'Balcão',
+  last_seen_at: '2026-11-21T08:17:15.123-03:00',
+  last_number: 120,
+  missing: [[119, 119]] as [number, number][],
+}
+
+/** There are few, so the list has no pages. */
+const ListedTill = z
+  .strictObject({
+    id: ContractRecordId,
+    number: z.int().min(1),
+    name: z.string(),
+    last_seen_at: Timestamp.nullable(),
+    last_number: z.int().min(0),
+    missing: z.array(NumberRange),
+  })
+  .meta({ id: 'Till', examples: [tillExample] })
+
+/** Tills that number and sign what they record (TILL-1139). */
+export const tillRoutes: readonly Route[] = [
+  readRoute({
+    path: '/tills',
+    scope: 'sales:read',
+    operation: 'listTills',
+    summary: 'Lista os caixas da empresa, com os números que não chegaram',
+    description: 'Um caixa encerrado continua na lista: o que falta dele ainda pode chegar.',
+    reply: z.strictObject({ data: z.array(ListedTill) }),
+    async read({ reader, caller: { timezone } }) {
+      const tills = await listTills(reader)
+      const shown = tills.map(({ ended_at: _, last_seen_at, ...till }) => ({
+        ...till,
+        last_seen_at: last_seen_at && inZone(new Date(last_seen_at).toISOString(), timezone),
+      }))
+      return { body: JSON.stringify({ data: shown }) }
+    },
+  }),
+]
 
 /** Stores are opened and changed in the panel and by the operator. */
 export const storeRoutes: readonly Route[] = [

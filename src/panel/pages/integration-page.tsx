@@ -87,6 +87,7 @@ export const WEBHOOK_EVENT_NAMES: Readonly<Record<WebhookEvent | 'webhook.test',
   'order.cancelled': 'Pedido cancelado',
   'order.expired': 'Pedido expirado',
   'cash_session.closed': 'Caixa fechado',
+  'till.gap_detected': 'Vendas de um caixa faltando',
   'webhook.test': 'Teste',
 }
 

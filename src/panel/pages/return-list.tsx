@@ -39,6 +39,9 @@ const RETURN_WARNINGS: Readonly<Record<OfflineReturnWarning['code'], string>> = 
   session_of_other: 'O dinheiro saiu da gaveta de outro usuário',
   returned_at_in_future: 'O relógio do caixa estava adiantado',
   at_old: 'O relógio do caixa estava atrasado',
+  till_signature: 'A assinatura do caixa não confere',
+  till_chain: 'A sequência do caixa está interrompida antes ou depois deste registro',
+  till_number: 'O número já foi usado por outro registro deste caixa',
 }
 
 const waysText = ({ refunds }: Pick<ReturnObject, 'refunds'>, sign = ''): string =>

@@ -104,8 +104,18 @@ function warningText(
       return `Registrada por uma pessoa como foi enviada: ${seen}`
     case 'recorded_corrected':
       return `Corrigida e registrada por uma pessoa: ${seen}`
+    default:
+      return CHAIN_TEXTS[code]
   }
 }
+
+const CHAIN_TEXTS = {
+  recorded_from_receipt: 'Registrada pelo código do cupom.',
+  access_ended: 'Vendida depois do fim do acesso do usuário.',
+  till_signature: 'A assinatura do caixa não confere.',
+  till_chain: 'A sequência do caixa está interrompida antes ou depois deste registro.',
+  till_number: 'O número já foi usado por outro registro deste caixa.',
+} as const
 
 interface WarningsProps {
   readonly sale: Pick<SaleObject, 'items'>

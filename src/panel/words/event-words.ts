@@ -79,6 +79,11 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   CashSessionClosed: 'Caixa fechado',
   CashMovementRefused: 'Movimento do caixa recusado',
   RefusedCashMovementResolved: 'Movimento recusado resolvido',
+  TillRegistered: 'Caixa aberto em um aparelho',
+  TillElementReceived: 'Registro de um caixa recebido',
+  TillGapDetected: 'Registros de um caixa faltando',
+  TillElementsGivenUp: 'Registros de um caixa dados por perdidos',
+  TillEnded: 'Caixa encerrado',
   ReceivableCreated: 'Conta a receber criada',
   ReceivableUpdated: 'Conta a receber alterada',
   ReceivableDeleted: 'Conta a receber excluída',
@@ -158,6 +163,7 @@ export const KINDS: Readonly<Record<RecordKind, string>> = {
   store: 'Loja',
   order: 'Pedido',
   cash_session: 'Sessão de caixa',
+  till: 'Caixa',
 }
 
 /** Kinds with their own page, which supports the past too; the audit shows all others. */
@@ -186,3 +192,7 @@ export function subjectPath(subject: string): string {
   const page = Object.hasOwn(PAGES, type) ? PAGES[type as RecordKind] : undefined
   return page ? `${page}/${id}` : `/auditoria/registros/${type}/${id}`
 }
+
+/** Numbers in words: `119`, `3 a 7, 9`. */
+export const rangesText = (ranges: readonly (readonly [number, number])[]): string =>
+  ranges.map(([from, to]) => (from === to ? `${from}` : `${from} ${to === from + 1 ? 'e' : 'a'} ${to}`)).join(', ')

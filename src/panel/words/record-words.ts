@@ -16,7 +16,7 @@ import type { Envelope } from '#ledger/command.ts'
 import { choiceNames } from '#records/field.ts'
 import { GOODS_ORIGIN_NAMES, ITEM_FIELDS } from '#records/items.ts'
 import { CUSTOMER_FIELDS } from '#records/persons.ts'
-import { eventName } from './event-words.ts'
+import { eventName, rangesText } from './event-words.ts'
 import { PERMISSION_NAMES, ROLE_NAMES } from './message-words.ts'
 
 export const CARD_BRAND_NAMES: Readonly<Record<(typeof CARD_BRANDS)[number], string>> = {
@@ -144,6 +144,11 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     payment_type_unknown: 'Forma de pagamento não encontrada',
     recorded_as_is: 'Registrada como estava',
     recorded_corrected: 'Registrada corrigida',
+    recorded_from_receipt: 'Registrada pelo cupom',
+    access_ended: 'Vendida depois do fim do acesso',
+    till_signature: 'Assinatura do caixa não confere',
+    till_chain: 'Sequência do caixa interrompida',
+    till_number: 'Número do caixa repetido',
     second_payment: 'Segundo pagamento aprovado',
     paid_after_refund: 'Pago depois de estornado',
     paid_after_cancellation: 'Pago depois de cancelado',
@@ -155,6 +160,9 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     session_closed: 'Chegou depois do fechamento',
     at_in_future: 'Data no futuro',
     at_old: 'Data antiga',
+    till_signature: 'Assinatura do caixa não confere',
+    till_chain: 'Sequência do caixa interrompida',
+    till_number: 'Número do caixa repetido',
   },
   origin: { api: 'API', pdv: 'Ponto de venda', system: 'Loja online', sale: 'Venda', ...GOODS_ORIGIN_NAMES },
   brand: CARD_BRAND_NAMES,
@@ -356,6 +364,12 @@ const SENTENCES: Sentences = {
   CashMoved: ({ kind, amount, reason }, text) => because(`${text('kind', kind)}: ${formatMoney(amount)}`, reason),
   CashSessionClosed: ({ session_id, reason }) => because(`Caixa ${session_id} fechado`, reason),
   RefusedCashMovementResolved: ({ note }) => because('Movimento recusado resolvido sem registro', note),
+  TillRegistered: ({ id, name }) => `Caixa ${id} aberto em um aparelho: ${name}`,
+  TillElementReceived: ({ id, number }) => `Caixa ${id}: registro ${number} recebido`,
+  TillGapDetected: ({ id, missing }) => `Caixa ${id}: faltam os registros ${rangesText(missing)}`,
+  TillElementsGivenUp: ({ id, from, to, reason }) =>
+    because(`Caixa ${id}: registros ${rangesText([[from, to]])} dados por perdidos`, reason),
+  TillEnded: ({ id }) => `Caixa ${id} encerrado`,
   ReceivableCreated: ({ amount, due_date }) =>
     `Conta de ${formatMoney(amount)} criada, vence em ${formatDay(due_date)}`,
   ReceivablePaymentReceived: (data, text) => paidAccount('Recebido', data, text),

@@ -251,7 +251,8 @@ create table ops.sync_tokens (
   revoked_at timestamptz,
   replaces bytea,
   replaced_at timestamptz,
-  till_version text
+  till_version text,
+  till_id bigint
 ) with (fillfactor = 70);
 comment on table ops.sync_tokens is 'Login tokens of tills. Tokens are stored as SHA-256 only.';
 comment on column ops.sync_tokens.hash is 'SHA-256 of the token.';
@@ -262,10 +263,24 @@ comment on column ops.sync_tokens.expires_at is 'Null: until the till logs out.'
 comment on column ops.sync_tokens.replaces is 'Hash of the replaced token, which ends with the first use of this one.';
 comment on column ops.sync_tokens.replaced_at is 'When it was first renewed; it ends ten minutes later.';
 comment on column ops.sync_tokens.till_version is 'Version that the till sent last (Till-Version).';
+comment on column ops.sync_tokens.till_id is 'Till that sent it last; the token ends with the till.';
 create index sync_tokens_by_user on ops.sync_tokens (company_id, user_id) where revoked_at is null;
 -- What has ended, for the purge.
 create index sync_tokens_by_end on ops.sync_tokens (least(revoked_at, expires_at))
   where revoked_at is not null or expires_at is not null;
+
+create table ops.till_contacts (
+  company_id bigint not null,
+  till_id bigint not null,
+  last_seen_at timestamptz not null,
+  last_number bigint not null,
+  tail_since timestamptz,
+  primary key (company_id, till_id)
+) with (fillfactor = 50);
+comment on table ops.till_contacts is 'What each till says of itself with every call.';
+comment on column ops.till_contacts.last_seen_at is 'By the company''s clock.';
+comment on column ops.till_contacts.last_number is 'The last that the till has recorded.';
+comment on column ops.till_contacts.tail_since is 'When the till first named numbers that had not come; null if none.';
 
 create table ops.login_failures (
   key bytea primary key,

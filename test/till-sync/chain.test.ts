@@ -1,0 +1,179 @@
+import { expect } from 'chai'
+import type { Json, TestCompany } from '../support/api.ts'
+import { type ChainedTill, chainTill, GENESIS, hashOfElement, newTillKey } from '../support/chained-till.ts'
+import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
+import { expectFailure, openTill, type TestTill } from '../support/till.ts'
+import { useApi } from '../support/use-api.ts'
+
+describe('the chain of a till', () => {
+  const api = useApi()
+  let company: TestCompany
+  let till: TestTill
+  let counter: Counter
+  let chain: ChainedTill
+
+  beforeEach(async () => {
+    company = await api.company()
+    till = await openTill(api.url, company)
+    counter = await openCounter(company)
+    chain = await chainTill(till)
+  })
+
+  const codes = ({ results }: Json): string[][] =>
+    results.map(({ warnings = [] }: Json) => warnings.map(({ code }: Json) => code))
+  const statuses = ({ results }: Json): string[] => results.map(({ status }: Json) => status)
+  const listed = async (): Promise<Json> => (await company.get('/tills')).body.data[0]
+  const created_at = new Date().toISOString()
+  const sale = (id: string, fields: object = {}) => counter.sale(id, { created_at, ...fields })
+
+  describe('POST /api/sync/tills', () => {
+    it('gives a device its number, and the same key the same till [TILL-1130]', async () => {
+      const { public_key } = await newTillKey()
+      const reply = await till.post('/sync/tills', { name: 'Quiosque', public_key })
+      expect(reply.body).to.deep.equal({ success: true, id: 2, number: 2, name: 'Quiosque' })
+      const again = await till.post('/sync/tills', { name: 'Outro nome', public_key })
+      expect(again.body).to.deep.equal(reply.body)
+    })
+
+    it('refuses what is no key on P-256, and a text that is too long [TILL-1130]', async () => {
+      const { public_key } = await newTillKey()
+      const wrong = [{}, { ...public_key, crv: 'P-384' }, { ...public_key, x: 'A' }, { ...public_key, y: 5 }, null]
+      for (const key of wrong) expectFailure(await till.post('/sync/tills', { name: 'a', public_key: key }), 422)
+      expectFailure(await till.post('/sync/tills', { name: 'a'.repeat(101), public_key }), 422)
+      expectFailure(await till.post('/sync/tills', { public_key }), 422)
+    })
+
+    it('gives 50 tills at most [TILL-1131]', async () => {
+      for (let n = 2; n <= 50; n++) await chainTill(till)
+      const { public_key } = await newTillKey()
+      const errors = expectFailure(await till.post('/sync/tills', { name: 'a', public_key }), 422)
+      expect(errors.public_key[0]).to.include('50 caixas')
+    })
+  })
+
+  it('records a chain of sales, movements and returns without a warning [TILL-1134]', async () => {
+    const opened = { offline_id: 'm1', session_id: 's1', kind: 'opened', amount: 10, at: created_at }
+    await till.post('/sync/cash', { movements: [await chain.next(opened)] })
+    const sent = [await chain.next(sale('a')), await chain.next(sale('b'))]
+    expect(codes(await upload(till, sent))).to.deep.equal([[], []])
+    const goods = { offline_id: 'r1', sale_offline_id: 'a', reason: 'Troca', returned_at: created_at }
+    const returned = {
+      ...goods,
+      items: [{ line: 0, quantity: 1 }],
+      refunds: [{ payment_type_id: counter.cash, amount: 10 }],
+    }
+    const reply = await till.post('/sync/returns', { returns: [await chain.next(returned)] })
+    expect(reply.body.results[0].status, reply.text).to.equal('created')
+    expect(codes(reply.body)).to.deep.equal([[]])
+    const cancelled = await upload(till, [await chain.next({ ...sale('b'), status: 'cancelled' })])
+    expect(statuses(cancelled)).to.deep.equal(['cancelled'])
+    expect(await listed()).to.deep.include({ last_number: 5, missing: [] })
+  })
+
+  it('warns of a wrong signature, an unknown till and a malformed place, and refuses none [TILL-1135]', async () => {
+    const first = await chain.next(sale('a'))
+    const other = await chainTill(await openTill(api.url, company))
+    const sent = [
+      { ...first, total: 9, payments: [{ ...first.payments[0], amount: 9 }], amount_received: 9 },
+      { ...sale('b'), till: { ...first.till, id: 99 } },
+      { ...sale('c'), till: 'x' },
+      { ...sale('d'), till: { ...first.till, signature: 'A'.repeat(86) } },
+      { ...(await other.next(sale('e'))), till: { ...(await other.next(sale('e'))).till, id: chain.id } },
+    ]
+    const body = await upload(till, sent)
+    expect(statuses(body)).to.deep.equal(Array(5).fill('created'))
+    for (const each of codes(body)) expect(each).to.include('till_signature')
+    expect(await listed()).to.deep.include({ last_number: 0, missing: [] })
+  })
+
+  it('warns of a broken chain on the element that shows it, once both are known [TILL-1136]', async () => {
+    const [one, two] = [await chain.next(sale('a')), await chain.next(sale('b'))]
+    const three = await chain.place(sale('c'), 3, 'f'.repeat(64))
+    expect(codes(await upload(till, [three]))).to.deep.equal([[]])
+    expect(codes(await upload(till, [one]))).to.deep.equal([[]])
+    expect(codes(await upload(till, [two]))).to.deep.equal([['till_chain']])
+    expect(codes(await upload(till, [one, two, three]))).to.deep.equal([[], ['till_chain'], ['till_chain']])
+    const first = await (await chainTill(till)).place(sale('d'), 1, 'e'.repeat(64))
+    expect(codes(await upload(till, [first]))).to.deep.equal([['till_chain']])
+  })
+
+  it('warns of a number that was used for something else, and not of a repetition [TILL-1137]', async () => {
+    const one = await chain.next(sale('a'))
+    const signedAgain = await chain.place(sale('a'), 1, GENESIS)
+    const other = await chain.place(sale('b'), 1, GENESIS)
+    await upload(till, [one])
+    const body = await upload(till, [one, signedAgain, other])
+    expect(statuses(body)).to.deep.equal(['duplicate', 'duplicate', 'created'])
+    expect(codes(body)).to.deep.equal([[], [], ['till_number']])
+    const two = await chain.place(sale('c'), 2, hashOfElement(one))
+    expect(codes(await upload(till, [two]))).to.deep.equal([[]])
+  })
+
+  it('takes a chain in any order, twice and from two uploads at once, without a warning [TILL-1136]', async () => {
+    const elements = []
+    for (let n = 1; n <= 12; n++) elements.push(await chain.next(sale(`s${n}`)))
+    const mixed = [...elements.slice(7), ...elements.slice(0, 7)].reverse()
+    const answers = await Promise.all([upload(till, mixed), upload(till, elements), upload(till, mixed.slice(3))])
+    for (const each of answers) expect(codes(each).flat()).to.deep.equal([])
+    expect(answers.flatMap(statuses).filter((status) => status === 'created')).to.have.length(12)
+    expect(await listed()).to.deep.include({ last_number: 12, missing: [] })
+  })
+
+  it('counts a refused element as come [TILL-1139]', async () => {
+    const bad = await chain.next(sale('a', { items: [{ product_id: 999, quantity: 1, price: 10, total: 10 }] }))
+    const worse = await chain.next({ ...sale('b'), total: 'x' })
+    const body = await upload(till, [bad, worse, await chain.next(sale('c'))])
+    expect(statuses(body)).to.deep.equal(['error', 'error', 'created'])
+    expect(codes(body)).to.deep.equal([[], [], []])
+    expect(await listed()).to.deep.include({ last_number: 3, missing: [] })
+  })
+
+  describe('the header Till', () => {
+    const call = (value: string, from = till) => from.call('GET', '/sync/status', undefined, { till: value })
+
+    it('tells the last contact and the missing numbers at once [TILL-1138, TILL-1139]', async () => {
+      expect(await listed()).to.deep.equal({
+        ...{ id: 1, number: 1, name: 'Balcão', last_seen_at: null, last_number: 0, missing: [] },
+      })
+      const elements = []
+      for (let n = 1; n <= 4; n++) elements.push(await chain.next(sale(`s${n}`)))
+      await upload(till, [elements[0], elements[2]])
+      expect((await listed()).missing).to.deep.equal([[2, 2]])
+      await call(`${chain.id}/6`)
+      const shown = await listed()
+      expect(shown).to.deep.include({
+        last_number: 6,
+        missing: [
+          [2, 2],
+          [4, 6],
+        ],
+      })
+      expect(Math.abs(Date.parse(shown.last_seen_at) - Date.now())).to.be.below(60_000)
+      await call(`${chain.id}/5`)
+      expect((await listed()).last_number).to.equal(6)
+      await upload(till, elements)
+      expect((await listed()).missing).to.deep.equal([[5, 6]])
+    })
+
+    it('ignores what names no till of the company [TILL-1138]', async () => {
+      const stranger = await openTill(api.url, await api.company())
+      for (const value of ['x', '0/1', '1/', '-1/2', '99/4', `${chain.id}/${'9'.repeat(40)}`])
+        expect((await call(value)).status).to.equal(200)
+      expect((await call(`${chain.id}/4`, stranger)).status).to.equal(200)
+      expect(await listed()).to.deep.include({ last_seen_at: null, last_number: 0 })
+    })
+  })
+
+  it('tells a gap between numbers that came once, as an event [TILL-1141]', async () => {
+    const elements = []
+    for (let n = 1; n <= 7; n++) elements.push(await chain.next(sale(`s${n}`)))
+    for (const sent of [[elements[0], elements[3]], [elements[6]], [elements[2]], elements])
+      await upload(till, sent as unknown[])
+    const events = (await company.get('/events?types=TillGapDetected')).body.data
+    expect(events.map(({ data }: Json) => data)).to.deep.equal([
+      { id: 1, missing: [[2, 3]] },
+      { id: 1, missing: [[5, 6]] },
+    ])
+    expect((await listed()).missing).to.deep.equal([])
+  })
+})
