@@ -75,7 +75,8 @@ export interface OfflineSale {
   readonly cash_session_id: string | null
   /** Of a cancelled sale, by the till's clock (UTC); null if the till does not say it. */
   readonly cancelled_at: string | null
-  readonly items: readonly z.infer<typeof Item>[]
+  /** `name`: as printed on a receipt, for an unknown product. */
+  readonly items: readonly (z.infer<typeof Item> & { readonly name?: string })[]
   readonly payments: readonly z.infer<typeof Payment>[]
 }
 

@@ -64,7 +64,7 @@ const cancellerOf = ({ status, sellerId }: OfflineSaleUpload): number | null =>
   status === 'cancelled' ? (sellerId ?? null) : null
 
 /** Rows that the recording of a sale reads. */
-function offlineSaleNeeds(sale: OfflineSaleUpload): AnyRef[] {
+export function offlineSaleNeeds(sale: OfflineSaleUpload): AnyRef[] {
   const { offline_id, sellerId, customer, items, payments } = sale
   const canceller = cancellerOf(sale)
   return [
@@ -81,7 +81,7 @@ function offlineSaleNeeds(sale: OfflineSaleUpload): AnyRef[] {
 }
 
 /** Rows of a new sale that few sales need: returns that waited for it, other sales with its payments, and store credit. */
-const newSaleRefs = (rows: Rows, sale: OfflineSaleUpload): AnyRef[] => [
+export const newSaleRefs = (rows: Rows, sale: OfflineSaleUpload): AnyRef[] => [
   ...awaitedRefs(rows, sale.offline_id),
   ...provedSaleRefs(rows, sale.payments.map(paymentDetailsOf)),
   ...(sale.customer?.id && creditIn(rows, sale) > 0 ? [creditOf(sale.customer.id)] : []),
@@ -159,6 +159,12 @@ function decideRepeated(
 const isRepeated = (sale: OfflineSale, { fingerprint }: Readonly<OfflineSaleRow>): boolean =>
   fingerprintOf(sale) === fingerprint || fingerprintOf({ ...sale, status: 'cancelled' }) === fingerprint
 
+const BY_PERSON: readonly OfflineSaleWarning['code'][] = [
+  'recorded_as_is',
+  'recorded_corrected',
+  'recorded_from_receipt',
+]
+
 /**
  * Whether a differing upload is the recorded sale. A cancelled one may omit its payments; one recorded by a person
  * matches any upload with the same time.
@@ -169,7 +175,7 @@ function isSameSale(
   recorded: SaleObject,
 ): boolean {
   if (Date.parse(created_at) !== Date.parse(recorded.sold_at)) return false
-  if (warnings.some(({ code }) => code === 'recorded_as_is' || code === 'recorded_corrected')) return true
+  if (warnings.some(({ code }) => BY_PERSON.includes(code))) return true
   const sold = recorded.items.map((item) => [item.catalog_item_id, item.quantity, item.unit_price])
   const sent = items.map(({ product_id, quantity, price }) => [product_id, quantity, price])
   return status === 'cancelled' && total === recorded.total && JSON.stringify(sent) === JSON.stringify(sold)
@@ -186,7 +192,7 @@ interface Recording {
 }
 
 /** Records a new sale. */
-function recordSale(
+export function recordSale(
   rows: Rows,
   sale: OfflineSaleUpload,
   { now, nextId }: Pick<DecisionContext, 'now' | 'nextId'>,
@@ -278,9 +284,9 @@ type Parts = Pick<Completed, 'items' | 'payments' | 'change'>
 
 /** Items and payments of the sale. Those not in the catalog are named by number. */
 function partsOf(rows: Rows, sale: OfflineSale, sums: OfflineSaleSums): Pick<Parts, 'items' | 'payments'> {
-  const items = sale.items.map(({ product_id, quantity, price }, position) => {
+  const items = sale.items.map(({ product_id, quantity, price, name }, position) => {
     const product = rows.get(itemById(product_id))
-    const sold = product ? soldItem(rows, product) : unknownItem(product_id)
+    const sold = product ? soldItem(rows, product) : unknownItem(product_id, name)
     const { total = '0.00', discount = '0.00' } = sums.lines[position] ?? {}
     const moves_stock = sold.moves_stock && sale.status === 'completed'
     return { ...sold, quantity, unit_price: price, total, moves_stock, discount }
@@ -296,10 +302,10 @@ function partsOf(rows: Rows, sale: OfflineSale, sums: OfflineSaleSums): Pick<Par
   return { items, payments }
 }
 
-const unknownItem = (id: number) => ({
+const unknownItem = (id: number, name = `Produto ${id}`) => ({
   catalog_item_id: null,
   external_id: null,
-  description: `Produto ${id}`,
+  description: name,
   moves_stock: false,
 })
 

@@ -31,22 +31,33 @@ export const MAX_TILLS = 50
 /** Numbers are counted exactly. */
 const LAST_NUMBER = Number.MAX_SAFE_INTEGER - 1
 
+const WAY = { fee_percentage: '0.00', due_days: 30, acquirer_rate: null, settles_in_days: null } as const
+/** Payment types of a company that has none when it opens its first till: it can sell at once. */
+const FIRST_WAYS = [
+  { ...WAY, name: 'Dinheiro', kind: 'cash' },
+  { ...WAY, name: 'Pix', kind: 'pix' },
+] as const
+
 /** Gives a device its number; the same key is the same till (TILL-1130). */
 export const registerTill = command<NewTill>({
   needs: ({ x, y }) => [ownCompany, tillByKey(x, y)],
   lookup: () => ({
     name: 'count_tills',
-    text: plainSql('select count(*)::integer as open from tills t where t.company_id = $1 and t.ended_at is null'),
+    text: plainSql(`select (select count(*)::integer from tills where company_id = $1 and ended_at is null) as open,
+      not exists (select from payment_types where company_id = $1) as takes_nothing`),
     values: [],
   }),
   decide(rows, { name, x, y }, { nextId, found }) {
     const known = rows.get(tillByKey(x, y))
     if (known?.ended_at) return invalid('public_key', 'este caixa foi encerrado')
     if (known) return accept('unchanged', `till/${known.id}`, [], [], { name: known.doc.name })
-    const [{ open }] = found as readonly [{ readonly open: number }]
+    const [{ open, takes_nothing }] = found as readonly [{ readonly open: number; readonly takes_nothing: boolean }]
     if (open >= MAX_TILLS) return invalid('public_key', `a empresa já tem ${MAX_TILLS} caixas: encerre os que não usa`)
     const registered = event('TillRegistered', { id: nextId('till'), name, x, y })
-    return accept('created', registered.subject, [registered], [], { name })
+    const ways = takes_nothing
+      ? FIRST_WAYS.map((way) => event('PaymentTypeCreated', { id: nextId('payment_type'), ...way }))
+      : []
+    return accept('created', registered.subject, [registered, ...ways], [], { name })
   },
 })
 

@@ -42,9 +42,3 @@ export async function listTills(reader: Reader): Promise<CompanyTill[]> {
   })
 }
 
-/** Tails that are told now: of tills that named numbers a day ago which have not come. */
-export interface OldTail {
-  readonly company_id: number
-  readonly id: number
-  readonly last: number
-}

@@ -152,13 +152,12 @@ export type ScannedReceipt =
   | { readonly missing: number }
   | null
 
-/** Reads codes in any order, separated by white space; a repeated part counts once. */
+/** Reads codes in any order, with or without white space between them; a repeated part counts once. */
 export function scannedReceipt(text: string): ScannedReceipt {
   if (text.length > MAX_RECEIPT_TEXT) return null
   const parts = new Map<number, string>()
   let count = 0
-  for (const code of text.split(/\s+/)) {
-    if (code === '') continue
+  for (const code of text.replace(/\s+/g, '').split(/(?=T1\.)/)) {
     const [, part, of, chunk = ''] = /^T1\.([1-9]\d{0,2})\.([1-9]\d{0,2})\.([\w-]{1,1000})$/.exec(code) ?? []
     const [index, total] = [Number(part), Number(of)]
     if (!(index <= total && total <= MAX_PARTS) || (count > 0 && total !== count)) return null

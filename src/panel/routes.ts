@@ -6,6 +6,7 @@ import { recordAuditPages, verifyForm } from './pages/audit-pages.tsx'
 import { cashSessionPages } from './pages/cash-session-pages.tsx'
 import { categoryPages } from './pages/category-pages.tsx'
 import { brandForms, companyPages, settingsPages, testCompanyPages } from './pages/company-pages.tsx'
+import { companyTillPages } from './pages/company-tills.tsx'
 import { deliveryPages } from './pages/delivery-pages.tsx'
 import { importRoutes } from './pages/import-pages.tsx'
 import { integrationsPage } from './pages/integration-page.tsx'
@@ -63,6 +64,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...saleCustomerPages,
   ...tillsPages,
   tillsClosingPage,
+  ...companyTillPages,
   ...cashSessionPages,
   ...refusedReturnPages,
   ...refusedMovementPages,

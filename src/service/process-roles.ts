@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { Logger } from 'pino'
+import { tellTailsOnSchedule } from '#access/till-tails.ts'
 import { switchOffWebhook } from '#commands/webhook-commands.ts'
 import type { Config } from '#config/config.ts'
 import { purgeExcessRequests, purgeOldRequests } from '#http/request-log.ts'
@@ -318,6 +319,7 @@ export function startProjector(shared: SharedServices): RunningRole {
       onError: (error) => log('privacy: erasure failed, will retry', error),
     }),
     wipeOnSchedule(shared),
+    tellTailsOnSchedule({ ...core, onError: (error) => log('tills: gap not told, will retry', error) }),
   ]
   return {
     async stop() {

@@ -22,7 +22,7 @@ const IMPERSONAL = [
   'customer_external_id supplier_external_id customer.external_id items[].external_id',
   'name cnpj timezone logo_url state_registration sku barcode unit gtin ncm cest items[].description payments[].name refunds[].name',
   // Session of a till's drawer, named by the till.
-  'cash_session_id session_id cancel_session_id timed_drawer.session_id sale_offline_id',
+  'x y cash_session_id session_id cancel_session_id timed_drawer.session_id sale_offline_id',
   'reference number model series access_key protocol xml_sha256 xml_url url events[] description',
   'subjects[] provider_status status_detail pix.qr_code pix.qr_code_base64 boleto.barcode boleto.digitable_line',
   // Account of a shop at the provider; former code of an item; way of paying, by name.
@@ -38,7 +38,7 @@ const IMPERSONAL = [
 const OF_SHOPS = ['address', 'phone']
 
 /** Types with a `name` that is not a person's. */
-const NAMED_THINGS = ['company', 'payment_type', 'api_key', 'catalog_item', 'category', 'inventory']
+const NAMED_THINGS = ['company', 'payment_type', 'api_key', 'catalog_item', 'category', 'inventory', 'till']
 
 /** Paths of unmarked texts of any content. */
 function openTexts(schema: Schema, path: string): string[] {

@@ -31,6 +31,12 @@ import {
 } from '../support/till-contract.ts'
 import { bytesOf, openWire } from '../support/wire.ts'
 
+const TILL_KEY = {
+  kty: 'EC',
+  crv: 'P-256',
+  x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU',
+  y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0',
+}
 const MEBIBYTE = 1_048_576
 
 const receiver = tillOperations.find(({ path }) => path.startsWith('/webhook')) as TillOperation
@@ -130,6 +136,7 @@ describe('sync operations by contract', () => {
       uploadReturns: {
         returns: [goodsBack, { ...goodsBack, offline_id: 'caixa1-d2', sale_offline_id: 'nowhere' }],
       },
+      registerTill: { name: 'Balcão', public_key: TILL_KEY },
       uploadCashMovements: {
         movements: [
           { offline_id: 'g1', session_id: 'caixa1-41', kind: 'opened', amount: 150, at: sale.created_at },

@@ -12,6 +12,7 @@ import { CONFIGURATION } from '#payments/pay-order.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { refreshSalesRollups } from '#projections/sales-rollups.ts'
 import { type CashDifference, findCashDifferences } from '#queries/cash-queries.ts'
+import type { CompanyTill } from '#queries/chain-queries.ts'
 import { type FirstSteps, firstSteps } from '#queries/company-queries.ts'
 import { readModelHead } from '#queries/event-queries.ts'
 import { type OpenSide, openAccounts } from '#queries/finance-summary.ts'
@@ -27,6 +28,7 @@ import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { Card, Chips, Figure, PanelBadge, Stat, Stats, Steps } from '../ui/page-parts.tsx'
 import { ListTable } from '../ui/panel-list.tsx'
 import { AfterAcquirers, keptOf } from './acquirer-pages.tsx'
+import { gapTexts, tillsWithGaps } from './company-tills.tsx'
 import { OpenFigure, OverdueFigure } from './debtor-pages.tsx'
 import { countRefusedMovements, countRefusedReturns } from './refused-upload-pages.tsx'
 import { namesOfSellers } from './sale-parts.tsx'
@@ -38,6 +40,8 @@ interface RefusedUploads {
   readonly refused: number
   readonly refusedReturns: number
   readonly refusedMovements: number
+  /** With what has not come of them. */
+  readonly gaps: readonly CompanyTill[]
 }
 
 interface TodoProps extends RefusedUploads {
@@ -79,7 +83,7 @@ const overdue = ({ overdue: { count, amount } }: OpenSide, verb: 'pagar' | 'rece
   return task(count, [`conta vencida ${more}`, `contas vencidas ${more}`], { to, tone: 'warn' })
 }
 
-const refusedTasks = ({ refused, refusedReturns, refusedMovements }: RefusedUploads): Task[] => [
+const refusedTasks = ({ refused, refusedReturns, refusedMovements, gaps }: RefusedUploads): Task[] => [
   ...task(refused, ['venda recusada para resolver', 'vendas recusadas para resolver'], {
     to: '/caixas',
     tone: 'bad',
@@ -95,16 +99,23 @@ const refusedTasks = ({ refused, refusedReturns, refusedMovements }: RefusedUplo
     tone: 'bad',
     figure: 'movimentos_recusados',
   }),
+  ...gaps.flatMap((till) =>
+    gapTexts(till).map<Task>((words, at) => {
+      const [from = 0, to = 0] = till.missing[at] ?? []
+      return { to: '/caixas', tone: 'bad', count: to - from + 1, words }
+    }),
+  ),
 ]
 
 /** Sales can be resolved without a ledger event: the primary knows. */
 async function countRefusedUploads(visit: PageContext): Promise<RefusedUploads> {
-  const [refused, refusedReturns, refusedMovements] = await Promise.all([
+  const [refused, refusedReturns, refusedMovements, gaps] = await Promise.all([
     countRefusedSales(visit.primary),
     countRefusedReturns(visit),
     countRefusedMovements(visit),
+    tillsWithGaps(visit),
   ])
-  return { refused, refusedReturns, refusedMovements }
+  return { refused, refusedReturns, refusedMovements, gaps }
 }
 
 /** Pending work, most urgent first, each with its count and link. */
@@ -207,7 +218,7 @@ export const FirstStepsOf = ({ steps }: { readonly steps: FirstSteps }) =>
         { label: 'Completar os dados da empresa', to: '/configuracoes', isDone: steps.has_data },
         { label: 'Definir as formas de pagamento', to: '/configuracoes', isDone: steps.has_payment_type },
         { label: 'Cadastrar o primeiro produto', to: '/catalogo/novo', isDone: steps.has_item },
-        { label: 'Conectar um caixa ou uma integração', to: '/caixas', isDone: steps.has_seller },
+        { label: 'Abrir um caixa', to: '/caixas/abrir', isDone: steps.has_seller },
         { label: 'Fazer a primeira venda', to: '/vendas', isDone: false, hint: 'Registre no caixa ou pela API.' },
       ]}
     />

@@ -9,6 +9,7 @@ import { namesOfActors } from '../record-history.tsx'
 import { Card, ShortId } from '../ui/page-parts.tsx'
 import { type Column, List, type ListRequest, ListTable, readListPage } from '../ui/panel-list.tsx'
 import { OpenCashSessions } from './cash-session-pages.tsx'
+import { CompanyTills } from './company-tills.tsx'
 import { refusedColumns } from './refused-sale-pages.tsx'
 import { RefusedMovements, RefusedReturns, seesRefusedMovements, seesRefusedReturns } from './refused-upload-pages.tsx'
 import { SALE_STATES, SaleBadge } from './sale-list.tsx'
@@ -32,6 +33,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
   const body = (
     <>
       {await OpenCashSessions({ visit })}
+      {await CompanyTills({ visit })}
       {await TillsToday({ visit })}
       <OpenRefusedSales total={refused.total} sales={refused.sales} timezone={timezone} />
       {seesRefusedReturns(visit) && (await RefusedReturns({ visit }))}

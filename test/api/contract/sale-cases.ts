@@ -2,6 +2,7 @@ import { recordFiscalDocument } from '#commands/fiscal-document-commands.ts'
 import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
 import { recordOfflineSale } from '#commands/record-offline-sale.ts'
 import { registerSale } from '#commands/register-sale.ts'
+import { registerTill } from '#commands/till-commands.ts'
 import { accessKeyOf } from '../../support/access-key.ts'
 import { fiscalDocument } from '../../support/facts.ts'
 import { offlineSaleOf, openCounter } from '../../support/offline-sales.ts'
@@ -84,6 +85,13 @@ export const saleCases: Cases = {
     200: async (world) => {
       await world.company.post('/sales', (await whole(world)).body)
       return { query: { status: 'completed', origin: 'api', sold_from: '2026-11-01', sold_to: '2026-11-30' } }
+    },
+  },
+  listTills: {
+    200: async ({ company }) => {
+      const key = Buffer.alloc(32, 7).toString('base64url')
+      await company.run(registerTill, { name: 'Balcão', x: key, y: key })
+      return {}
     },
   },
   listPaymentTypes: {
