@@ -109,10 +109,8 @@ describe('panel: tills of a company', () => {
 
   it('takes in a sale of an unknown product by its printed name [TILL-1145]', async () => {
     const element = await sale('a')
-    const [item] = element.items
     const items = [{ product_id: 0, quantity: 1000, price: 1000, total: 1000, name: 'Broa de milho' }]
     const [code = ''] = await printed(element, { items })
-    expect(item.product_id).to.equal(counter.product)
     await recover(code)
     const [{ id }] = (await salesOf()) as [Json]
     const [line] = (await company.get(`/sales/${id}`)).body.data.items

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { tellOldTails } from '#access/till-tails.ts'
 import type { Json, TestCompany } from '../support/api.ts'
 import { type ChainedTill, chainTill, GENESIS, hashOfElement, newTillKey } from '../support/chained-till.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
@@ -175,5 +176,55 @@ describe('the chain of a till', () => {
       { id: 1, missing: [[5, 6]] },
     ])
     expect((await listed()).missing).to.deep.equal([])
+  })
+
+  it('tells a tail once, a day after the till has named it, also by webhook [TILL-1142]', async () => {
+    const { pool, writer } = api.core
+    const onError = (error: unknown) => expect.fail(String(error))
+    const tell = () => tellOldTails({ pool, writer, onError })
+    const call = (last: number) => till.call('GET', '/sync/status', undefined, { till: `${chain.id}/${last}` })
+    const age = () =>
+      pool.query("update ops.till_contacts set tail_since = tail_since - interval '24 hours' where company_id = $1", [
+        company.id,
+      ])
+    const told = async () => (await company.get('/events?types=TillGapDetected&messages=true')).body.data
+    await upload(till, [await chain.next(sale('a'))])
+    await call(3)
+    await tell()
+    expect(await told()).to.deep.equal([])
+    await age()
+    await call(4)
+    await tell()
+    await tell()
+    const [first, ...others] = await told()
+    expect(others).to.deep.equal([])
+    expect(first.data).to.deep.equal({ id: 1, missing: [[2, 4]] })
+    const [{ event, body }] = first.messages
+    expect([event, JSON.parse(body).data]).to.deep.equal([
+      'till.gap_detected',
+      { id: 1, number: 1, name: 'Balcão', missing: [[2, 4]] },
+    ])
+    await call(5)
+    await age()
+    await tell()
+    expect((await told()).map(({ data }: Json) => data.missing)).to.deep.equal([[[2, 4]], [[5, 5]]])
+  })
+
+  it('outlives a reset of the test data [TILL-1148]', async () => {
+    company = await api.company({ test: true })
+    till = await openTill(api.url, company)
+    counter = await openCounter(company)
+    chain = await chainTill(till)
+    const elements = [await chain.next(sale('a')), await chain.next(sale('b'))]
+    await upload(till, elements)
+    const before = await listed()
+    const reset = await company.post('/test/reset', undefined, { 'idempotency-key': 'r' })
+    expect(reset.status, reset.text).to.equal(200)
+    expect(await listed()).to.deep.equal(before)
+    const { data } = (await company.get('/catalog/items')).body
+    expect(data).to.deep.equal([])
+    counter = await openCounter(company)
+    expect(codes(await upload(till, [await chain.next(sale('c'))]))).to.deep.equal([[]])
+    expect(await api.core.verifyTables(company.id)).to.deep.include({ kind: 'verified', differences: [] })
   })
 })

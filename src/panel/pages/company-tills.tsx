@@ -135,7 +135,7 @@ async function showOpening({ context }: PageContext): Promise<PanelPage> {
         </p>
       </Card>
       <Card title="Em outro aparelho">
-        <p>Aponte a câmera do outro aparelho para o QR Code, ou digite o endereço nele:</p>
+        <p>Leia o QR Code com a câmera do outro aparelho, ou digite o endereço nele:</p>
         <div class="qr" role="img" aria-label="QR Code do caixa" dangerouslySetInnerHTML={{ __html: image }} />
         <p>
           <code>{address}</code>

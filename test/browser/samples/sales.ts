@@ -1,3 +1,4 @@
+import { registerTill } from '#commands/till-commands.ts'
 import { resolveRefusedSale } from '#refused-sales/refused-sales.ts'
 import type { TestPanel } from '../../support/browser.ts'
 import { type Counter, openCounter, upload } from '../../support/offline-sales.ts'
@@ -91,6 +92,12 @@ async function refusedMovementOf(panel: TestPanel): Promise<string> {
   return `/caixas/movimentos-recusados/${rows[0]?.revision}`
 }
 
+/** A till of which nothing has come. */
+async function companyTillOf({ company }: TestPanel): Promise<number> {
+  const key = Buffer.alloc(32, ++made).toString('base64url')
+  return (await company.run<{ id: number }>(registerTill, { name: 'Balcão', x: key, y: key })).id
+}
+
 /** Return of a part of a sale to a customer. */
 async function returnOf(panel: TestPanel): Promise<number> {
   const cash = await panel.company.paymentType('cash')
@@ -168,6 +175,9 @@ export const saleSamples: Samples = {
   },
   '/caixas/devolucoes-recusadas/:id': refusedReturnOf,
   '/caixas/movimentos-recusados/:revision': refusedMovementOf,
+  '/caixas/aparelhos/:id/encerrar': async (panel) => `/caixas/aparelhos/${await companyTillOf(panel)}/encerrar`,
+  '/caixas/aparelhos/:id/perdidas/:from/:to': async (panel) =>
+    `/caixas/aparelhos/${await companyTillOf(panel)}/perdidas/2/3`,
   '/caixas/recusadas/:id': async (panel) => `/caixas/recusadas/${await refusedSaleOf(panel)}`,
   '/caixas/recusadas/:id/registrar': async (panel) => `/caixas/recusadas/${await refusedSaleOf(panel)}/registrar`,
   '/caixas/recusadas/:id/corrigir': async (panel) => `/caixas/recusadas/${await refusedSaleOf(panel)}/corrigir`,
