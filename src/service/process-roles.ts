@@ -319,7 +319,7 @@ export function startProjector(shared: SharedServices): RunningRole {
       onError: (error) => log('privacy: erasure failed, will retry', error),
     }),
     wipeOnSchedule(shared),
-    tellTailsOnSchedule({ ...core, onError: (error) => log('till sync: gap not told, will retry', error) }),
+    tellTailsOnSchedule({ ...core, onError: (error) => log('till sync: event of a gap failed, will retry', error) }),
   ]
   return {
     async stop() {

@@ -229,7 +229,7 @@ export const SYNC_OPERATIONS = {
   tills: {
     method: 'post',
     path: '/sync/tills',
-    bodyBytes: CREDENTIALS_BYTES,
+    bodyBytes: LIST_BODY_BYTES,
     operation: 'registerTill',
     summary: 'Dá ao aparelho o seu número, pela chave com que ele assina',
     description: 'A mesma chave é o mesmo caixa. Uma empresa tem até 50 caixas.',

@@ -187,7 +187,8 @@ describe('the chain of a till', () => {
       pool.query("update ops.till_contacts set tail_since = tail_since - interval '24 hours' where company_id = $1", [
         company.id,
       ])
-    const told = async () => (await company.get('/events?types=TillGapDetected&messages=true')).body.data
+    const told = async () => (await company.get('/events?types=TillGapDetected')).body.data
+    await company.post('/webhooks', { url: 'https://loja.example/gancho', events: ['till.gap_detected'] })
     await upload(till, [await chain.next(sale('a'))])
     await call(3)
     await tell()
@@ -199,10 +200,12 @@ describe('the chain of a till', () => {
     const [first, ...others] = await told()
     expect(others).to.deep.equal([])
     expect(first.data).to.deep.equal({ id: 1, missing: [[2, 4]] })
-    const [{ event, body }] = first.messages
-    expect([event, JSON.parse(body).data]).to.deep.equal([
-      'till.gap_detected',
-      { id: 1, number: 1, name: 'Balcão', missing: [[2, 4]] },
+    const { rows } = await pool.query<{ body: string }>(
+      "select body from ops.webhook_messages where company_id = $1 and event = 'till.gap_detected'",
+      [company.id],
+    )
+    expect(rows.map(({ body }) => JSON.parse(body)).map(({ event, data }) => [event, data])).to.deep.equal([
+      ['till.gap_detected', { id: 1, number: 1, name: 'Balcão', missing: [[2, 4]] }],
     ])
     await call(5)
     await age()

@@ -95,7 +95,7 @@ async function refusedMovementOf(panel: TestPanel): Promise<string> {
 /** A till of which nothing has come. */
 async function companyTillOf({ company }: TestPanel): Promise<number> {
   const key = Buffer.alloc(32, ++made).toString('base64url')
-  return (await company.run<{ id: number }>(registerTill, { name: 'Balcão', x: key, y: key })).id
+  return (await company.run(registerTill, { name: 'Balcão', x: key, y: key } as never)).id
 }
 
 /** Return of a part of a sale to a customer. */
