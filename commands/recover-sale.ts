@@ -74,7 +74,7 @@ const printedName = (name: string): string =>
     .trim()
 
 /**
- * Records a sale from the code of its receipt, once for ever: the original that arrives later is a duplicate (TILL-1145).
+ * Records a sale from the code of its receipt, once for ever: the original that arrives later is a duplicate.
  * What the code says is a fact that the till has signed, as an upload.
  */
 export const recoverSale = command<PrintedSale>({

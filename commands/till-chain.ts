@@ -78,7 +78,7 @@ interface Judged {
   readonly events: readonly NewEvent[]
 }
 
-/** Events of an element that comes into a till's chain, and the gap that it shows (TILL-1141). */
+/** Events of an element that comes into a till's chain, and the gap that it shows. */
 export function receiveElement(
   till: Readonly<TillRow>,
   element: Omit<TillElementRow, 'company_id' | 'till_id'>,

@@ -38,7 +38,7 @@ const FIRST_WAYS = [
   { ...WAY, name: 'Pix', kind: 'pix' },
 ] as const
 
-/** Gives a device its number; the same key is the same till (TILL-1130). */
+/** Gives a device its number; the same key is the same till. */
 export const registerTill = command<NewTill>({
   needs: ({ x, y }) => [ownCompany, tillByKey(x, y)],
   lookup: () => ({
@@ -61,7 +61,7 @@ export const registerTill = command<NewTill>({
   },
 })
 
-/** Ends a till: what it signs afterwards is warned of, and its number of a company's tills is free (TILL-1133). */
+/** Ends a till: what it signs afterwards is warned of, and its number of a company's tills is free. */
 export const endTill = command<{ readonly id: number }>({
   permission: 'manage_company',
   needs: ({ id }) => [ownCompany, tillById(id)],
@@ -75,7 +75,7 @@ export const endTill = command<{ readonly id: number }>({
 
 export const GivenUp = z.object({ reason: boundedText(500) })
 
-/** Numbers of a till that a person does not expect any more, with the reason (TILL-1143). */
+/** Numbers of a till that a person does not expect any more, with the reason. */
 export const giveUpElements = command<{
   readonly id: number
   readonly from: number
@@ -97,7 +97,7 @@ export const giveUpElements = command<{
 
 export const TailOfTill = z.object({ id: Id, last: Id })
 
-/** Tells numbers that a till named a day ago and that have not come, once (TILL-1142). */
+/** Tells numbers that a till named a day ago and that have not come, once. */
 export const tellTail = command<z.infer<typeof TailOfTill>>({
   needs: ({ id }) => [ownCompany, tillById(id)],
   decide(rows, { id, last }) {

@@ -44,7 +44,7 @@ export interface Tokens {
    * Finds the session of a token and records the till's version; null if the token is unknown, expired or revoked.
    */
   find(token: string, tillVersion?: string | null): Promise<SyncSession | null>
-  /** Notes what a till says of itself with a call; nothing if it is unknown or ended (TILL-1138). */
+  /** Notes what a till says of itself with a call; nothing if it is unknown or ended. */
   noteTill(session: SyncSession, id: number, last: number): Promise<void>
   /**
    * The successor of a live token: each renewal of the same token returns the same one, so that a lost answer may be

@@ -27,7 +27,7 @@ interface Telling {
   onError(error: unknown): void
 }
 
-/** Tells the tails of tills that are a day old, each once (TILL-1142). */
+/** Tells the tails of tills that are a day old, each once. */
 export async function tellOldTails({ pool, writer, onError }: Telling, stopping?: AbortSignal): Promise<void> {
   const { rows } = await pool.query<{ company_id: number; till_id: number; last_number: number }>(OLD_TAILS)
   for (const { company_id, till_id: id, last_number: last } of rows) {

@@ -15,7 +15,7 @@ interface UploadedElement {
 // biome-ignore lint/suspicious/noExplicitAny: commands of elements differ in their input
 const chained = new Map<Command<any>, Command<any>>()
 
-/** The command of an element, in its till's chain if it names one; without `till` everything is as it was (TILL-1134). */
+/** The command of an element, in its till's chain if it names one; without `till` everything is as it was. */
 export function invokeElement<I extends UploadedElement>(
   plain: Command<I>,
   sent: unknown,

@@ -69,7 +69,7 @@ function productRoutes(poolOf: PoolOf, outgoing: Outgoing): SyncRoute[] {
   ]
 }
 
-/** Registers a device as a till of the company (TILL-1130). */
+/** Registers a device as a till of the company. */
 const tillRoute = ({ writer }: Pick<Services, 'writer'>): SyncRoute => ({
   ...SYNC_OPERATIONS.tills,
   async handle(request, response) {

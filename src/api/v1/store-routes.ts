@@ -162,7 +162,7 @@ const ListedTill = z
   })
   .meta({ id: 'Till', examples: [tillExample] })
 
-/** Tills that number and sign what they record (TILL-1139). */
+/** Tills that number and sign what they record. */
 export const tillRoutes: readonly Route[] = [
   readRoute({
     path: '/tills',

@@ -64,7 +64,7 @@ const Gaps = ({ till, visit }: { readonly till: CompanyTill; readonly visit: Pag
     </ul>
   )
 
-/** Tills that number and sign what they record, with what has not come (TILL-1144). */
+/** Tills that number and sign what they record, with what has not come. */
 export async function CompanyTills({ visit }: { readonly visit: PageContext }) {
   const { reader, timezone } = visit.readModel
   const tills = await listTills(reader)
