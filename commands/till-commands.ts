@@ -8,7 +8,7 @@ import { ownCompany } from '#projections/companies.ts'
 import { existing } from '#projections/define-projection.ts'
 import { gapsIn, tillById, tillByKey } from '#projections/tills.ts'
 
-/** A coordinate of a point on P-256: 32 bytes. */
+/** A coordinate of a point on P256: 32 bytes. */
 const Coordinate = limitedText(43, 'deve ter 43 caracteres de base64url').regex(/^[\w-]{43}$/)
 
 /** Registration of a till. Unknown fields of the key are ignored. */

@@ -1,3 +1,19 @@
+/*
+ * The code on a receipt: the whole sale, so that a lost one can be taken in from paper. Signed bytes, in this order; `int`
+ * is an unsigned LEB128, `text` its length in bytes as `int` and then UTF-8, amounts are cents, quantities thousandths:
+ *
+ * 1. version 1 (`int`), till id (`int`), number (`int`), SHA-256 of the element in RFC 8785 form with its signature (32 bytes)
+ * 2. `created_at` in milliseconds since 1970 (`int`), `offline_id` (`text`), user id or 0 (`int`), `cash_session_id` or
+ *    empty (`text`), customer's id or `offline_id`, or empty (`text`)
+ * 3. total, amount received, change (`int` each)
+ * 4. number of items (`int`), each: product id or 0, quantity, price, total (`int` each), printed name (`text`, may be cut)
+ * 5. number of payments (`int`), each: payment type id, amount, 1 if pending else 0 (`int` each), voucher or empty (`text`)
+ *
+ * The 64 bytes of the signature follow (ECDSA with SHA-256, P1363, over the bytes before). The whole in base64url, without
+ * padding, is cut into parts of at most 989 characters, each written `T1.{part}.{parts}.{characters}`: one QR code each.
+ * Up to 20 items fit into one: names are cut until they do.
+ */
+
 /** A sale as the code on its receipt has it: amounts in cents, quantities in thousandths; it names no person. */
 export interface ReceiptSale {
   readonly till_id: number

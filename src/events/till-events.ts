@@ -11,7 +11,7 @@ const hash = text.regex(/^[0-9a-f]{64}$/)
 const range = z.tuple([number, number])
 
 export const tillEvents = {
-  /** `x`, `y`: the public key on the curve P-256, base64url. */
+  /** `x`, `y`: the public key on the curve P256, base64url. */
   TillRegistered: eventType('till', { name: text, x: text, y: text }),
   /** An element of the till's chain has come, even if what it says was refused. */
   TillElementReceived: eventType('till', {

@@ -195,15 +195,6 @@ describe('till guide', () => {
       expect(await sold()).to.equal(before + 3)
       expect(await workplace.readJson('queue.json')).to.deep.equal([])
     })
-
-    it('detects conflicts, and downloads changes', async () => {
-      await company.call('PATCH', `/catalog/items/${items[0]}`, { price: '7.50' })
-      await company.call('DELETE', `/catalog/items/${items[3]}`)
-      const { stdout } = await workplace.runProgram('conflicts.ts')
-      expect(stdout.trim().split('\n')).to.have.members([`${items[0]} updated: 7.5`, `${items[3]} deleted: gone`])
-      expect(await namesInCopy()).to.have.members(['Café', 'Novo'])
-      expect((await workplace.runProgram('conflicts.ts')).stdout).to.equal('')
-    })
   })
 })
 

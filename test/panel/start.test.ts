@@ -194,6 +194,7 @@ const NOTHING = {
   refused: 0,
   refusedReturns: 0,
   refusedMovements: 0,
+  gaps: [],
   cash: [],
   alarmed: 0,
   differing: 0,
@@ -214,6 +215,7 @@ describe('panel: to-do list of the start page', () => {
         refused: 1,
         refusedReturns: 2,
         refusedMovements: 1,
+        gaps: [],
         cash: [{ id: 4, closed_at: '2026-03-10T21:00:00.000Z', difference: '-12.50' }],
         alarmed: 1,
         failing: [{ webhook_id: 7, url: 'https://loja.example/gancho', outage_since: '2026-03-10T12:00:00.000Z' }],
@@ -247,7 +249,7 @@ describe('panel: to-do list of the start page', () => {
     expect(textIn(html)).to.include('Primeiros passos 1 de 5').and.to.include('Definir as formas de pagamento (feito)')
     expect(
       [...html.matchAll(/href="([^"]+)"/g)].map(([, to]) => to).filter((to) => to?.startsWith('/painel/')),
-    ).to.include.members(['/painel/configuracoes', '/painel/catalogo/novo', '/painel/caixas', '/painel/vendas'])
+    ).to.include.members(['/painel/configuracoes', '/painel/catalogo/novo', '/painel/caixas/abrir', '/painel/vendas'])
     expect(renderToString(h(FirstStepsOf, { steps: { ...steps, has_sale: true } }))).to.equal('')
   })
 })
