@@ -41,4 +41,3 @@ export async function listTills(reader: Reader): Promise<CompanyTill[]> {
     return { id, number, name, last_seen_at, last_number: last, missing: gapsIn(doc.settled, last), ended_at }
   })
 }
-
