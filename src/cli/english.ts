@@ -82,7 +82,7 @@ const FIELDS: readonly (readonly [portuguese: RegExp, english: string])[] = [
   [/^campo desconhecido: (.*)$/, 'is unknown: $1'],
   [/^tem um (?:tipo|formato|valor) inválido$/, 'is invalid'],
   [/^não pode conter caracteres de controle ou inválidos$/, 'must not have control characters'],
-  [/^não pode conter caracteres .+ \((U\+\S+)\)$/, 'must not have control or invisible characters ($1)'],
+  [/^não pode conter caracteres [^(]+\((U\+[\dA-F]+)\)$/, 'must not have control or invisible characters ($1)'],
   [/^não pode começar nem terminar com espaços$/, 'must neither begin nor end with blanks'],
   [/^não pode ser "\." nem "\.\.".*$/, 'must be neither "." nor ".."'],
   [/^deve ser um telefone .+$/, 'must be a phone number of 6 to 20 digits'],
