@@ -134,7 +134,7 @@ describe('errors in the log', () => {
       code: '23505',
       constraint: 'customers_name_key',
     })
-    expect((errorRecord(taken) as unknown as { stack: string }).stack).to.match(/^\s+at .*error-record\.test/)
+    expect((errorRecord(taken) as unknown as { stack: string }).stack).to.match(/^\s+at .*service\.test/)
   })
 })
 
