@@ -113,7 +113,8 @@ describe('webhook outbox', () => {
     const isBasic = (name: string) => BASIC_WEBHOOK_EVENTS.some((basic) => basic === name)
     const names = WEBHOOK_EVENTS.filter(
       (name) =>
-        !isBasic(name) && !/^(order|cash_session)\.|\.forgotten$|stock_changed$|payment_re|sale\.return/.test(name),
+        !isBasic(name) &&
+        !/^(order|cash_session|till)\.|\.forgotten$|stock_changed$|payment_re|sale\.return/.test(name),
     )
     const [basic, further, both] = [await register(), await register(names), await register(['basic', ...names])]
     const all = await register(['*'])

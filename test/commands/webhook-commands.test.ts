@@ -269,6 +269,7 @@ describe('webhooks of a key', () => {
         ['category', 'catalog:read'],
         ['order', 'orders:read'],
         ['cash_session', 'sales:read'],
+        ['till', 'sales:read'],
       ]),
     )
   })

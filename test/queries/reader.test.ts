@@ -97,8 +97,8 @@ describe('a reader', () => {
     })
 
   it('refuses a table without a rule', () => {
-    expect(() => answering([]).seeing({}).sent({ text: 'select from §tills§ x' })).to.throw(
-      'the table tills has no rule',
+    expect(() => answering([]).seeing({}).sent({ text: 'select from §unlisted§ x' })).to.throw(
+      'the table unlisted has no rule',
     )
   })
 

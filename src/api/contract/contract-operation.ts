@@ -162,7 +162,10 @@ const TAGS: Readonly<Record<string, Tag>> = {
     name: 'Sessões de caixa',
     description: 'Sessões de caixa: o que cada gaveta devia ter, e o que foi contado.',
   },
-  tills: { name: 'Caixas', description: 'Os caixas que numeram e assinam o que registram, e o que falta deles.' },
+  tills: {
+    name: 'Caixas registrados',
+    description: 'Os caixas que numeram e assinam o que registram, e o que falta deles.',
+  },
   returns: { name: 'Devoluções', description: 'Mercadoria de vendas que voltou, e o que foi devolvido por ela.' },
   stores: { name: 'Lojas', description: 'As lojas online da empresa.' },
   orders: { name: 'Pedidos', description: 'Pedidos da loja online e o seu pagamento.' },

@@ -179,6 +179,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
   parts: { identity: 'Identidade', contact: 'Contato' },
   live_mode: { true: 'Produção', false: 'Teste' },
   acquirer_fee_refunded: { true: 'sim', false: 'não' },
+  breaks_next: { true: 'sim' },
   provider_status: {
     pending: 'Pendente',
     in_process: 'Em processamento',
