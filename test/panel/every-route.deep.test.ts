@@ -13,7 +13,8 @@ import { type TestPanel, usePanel } from '../support/browser.ts'
 import { hiddenFields, type PanelReply, type PanelUser, panelUser, textIn } from '../support/panel.ts'
 
 /** Owners, to see also auditors: keys, webhooks, users, settings, payment setup, the ledger, erasure of persons. */
-const OWNERS_ONLY = /^\/(integracoes|configuracoes|auditoria|loja\/lojas|loja\/conectar)(\/|$)|\/esquecer$/
+const OWNERS_ONLY =
+  /^\/(integracoes|configuracoes|auditoria|loja\/lojas|loja\/conectar)(\/|$)|\/esquecer$|^\/caixas\/aparelhos\/:id\/encerrar$/
 /** Refunds and alarms of orders. */
 const REFUNDS = /^\/loja\/pedidos\/:id\/(devolver|pedir-devolucao|alarme-visto)$/
 /** Audit overview: actors, events and times without contents. */
@@ -21,7 +22,8 @@ const BOOKS = /^\/auditoria(\.csv|\/pacote|\/conferir)?$/
 /** Accounts payable, hidden from clerks. */
 const PAYABLES = /^\/contas-a-pagar(\.csv|\/|$)|^\/fornecedores\/:id\/liquidar$/
 /** What clerks neither download, import, cancel nor delete. */
-const NOT_OF_CLERKS = /\.csv$|\/importar(\/|$)|^\/loja\/pedidos\/:id\/cancelar$|^\/contas-a-receber\/:id\/excluir$/
+const NOT_OF_CLERKS =
+  /\.csv$|\/importar(\/|$)|^\/loja\/pedidos\/:id\/cancelar$|^\/contas-a-receber\/:id\/excluir$|^\/caixas\/aparelhos\/:id\/perdidas\//
 
 /** Of all sales: returns and drawers. */
 const OF_ALL_SALES = /^\/devolucoes(\/|$)|^\/caixas\/(sessoes|(devolucoes|movimentos)-recusad[ao]s)(\/|$)/
@@ -44,7 +46,7 @@ const FORMS_OF_AUDITORS = [
 
 /** Pages whose only purpose is a change. */
 const LEADS_TO_CHANGE =
-  /\/(nov[oa]|editar|excluir|cancelar|cliente|esquecer|devolver|devolver\/quantidades|devolver\/forma|liquidar|estornar|reenviar|registrar|resolver|desfazer|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|perfis\/:role|importar|importar\/conferir|conectar|nova-senha|remover-verificacao|aplicar|descartar|reativar)$/
+  /\/(nov[oa]|editar|excluir|cancelar|cliente|esquecer|devolver|devolver\/quantidades|devolver\/forma|liquidar|estornar|reenviar|registrar|resolver|desfazer|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|perfis\/:role|importar|importar\/conferir|conectar|nova-senha|remover-verificacao|aplicar|descartar|reativar|encerrar|recuperar|perdidas\/:from\/:to)$/
 
 /** Where the provider sends the browser: without its answer there is nothing to show. */
 const CALLBACK = '/loja/conectar'
@@ -185,7 +187,10 @@ describe('panel: every route', function () {
       for (const query of asOf ? ['', `?em=${await head()}`] : ['']) {
         const { status, html } = await auditor.get(`/painel${path}${query}`)
         expect(status, path + query).to.equal(200)
-        expect(known.filter((text) => html.includes(text))).to.deep.equal([])
+        expect(
+          known.filter((text) => html.includes(text)),
+          path + query,
+        ).to.deep.equal([])
       }
     }
   })

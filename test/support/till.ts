@@ -29,7 +29,7 @@ let users = 0
 
 export async function createTestUser(company: TestCompany, role: 'owner' | 'clerk' = 'clerk'): Promise<TestUser> {
   const email = `caixa${++users}@loja.example`
-  const fields = { name: `Caixa ${users}`, email, role }
+  const fields = { name: `Operador ${users}`, email, role }
   const { id } = await company.run(createUser, { ...fields, password_hash: await passwordHash })
   return { id, name: fields.name, email, password: PASSWORD, companyId: company.id }
 }
