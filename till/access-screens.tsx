@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
-import { leave, logIn, unlock, unsentFile } from './access.ts'
 import { show } from './context.ts'
 import { Button, Field, Form, SubmitButton, useTill } from './parts.tsx'
 import { MAX_WRONG_PINS } from './pins.ts'
 import { unsentOf } from './state.ts'
 import type { Operator } from './stored.ts'
+import { leave, logIn, unlock, unsentFile } from './till-login.ts'
 
 export function LoginScreen() {
   const [till, { screen, operators }] = useTill()

@@ -1,5 +1,4 @@
 import { useEffect } from 'preact/hooks'
-import { leave } from './access.ts'
 import { LeaveScreen, LockedScreen, LoginScreen } from './access-screens.tsx'
 import { isEmpty } from './cart.ts'
 import { show } from './context.ts'
@@ -13,6 +12,7 @@ import { Message, SellScreen } from './sell-screen.tsx'
 import { addByCode, tellUnknown } from './selling.ts'
 import { SettingsScreen } from './settings-screen.tsx'
 import { type Connection, refusedOf, unsentOf } from './state.ts'
+import { leave } from './till-login.ts'
 import { takeUpdate } from './updates.ts'
 
 /** Screens on which a scan goes into the sale. */

@@ -1,4 +1,4 @@
-import { fromCents, fromThousandths, priceTimes } from './money.ts'
+import { fromCents, fromThousandths, priceTimes } from './amounts.ts'
 import type { Customer, PaymentType, Product, SaleBody, SaleItem, SalePayment } from './records.ts'
 
 export interface CartLine {

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks'
-import { fold } from './catalog.ts'
+import { formatCents } from './amounts.ts'
 import { say } from './context.ts'
-import { formatCents } from './money.ts'
 import { Button, Dialog, Field, Form, SubmitButton, useTill } from './parts.tsx'
+import { fold } from './product-search.ts'
 import { addNewCustomer, setCart } from './selling.ts'
 
 const SHOWN = 20

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
+import { parseCents } from './amounts.ts'
 import { say, show } from './context.ts'
-import { parseCents } from './money.ts'
 import { Button, Field, Form, SubmitButton, useKeys, useTill } from './parts.tsx'
 import type { MovementBody } from './records.ts'
 import { moveCash } from './selling.ts'

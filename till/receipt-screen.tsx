@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
+import { formatCents, formatQuantity, toCents, toThousandths } from './amounts.ts'
 import { say } from './context.ts'
-import { formatCents, formatQuantity, toCents, toThousandths } from './money.ts'
 import { Button, Dialog, useKeys, useTill } from './parts.tsx'
 import { QrCode } from './qr-code.tsx'
 import { isSale, type Recorded, type SaleElement } from './records.ts'

@@ -1,6 +1,6 @@
 import { signBytes } from './chain.ts'
 import { save, show, type Till } from './context.ts'
-import { fittingBytes, receiptCodes } from './receipt-code.ts'
+import { fittingBytes, receiptCodes } from './printed-code.ts'
 import type { Recorded, SaleElement } from './records.ts'
 
 /** Shows a sale that is on the disk; a code of a former device cannot be signed any more. */

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
-import { resendRefused } from './access.ts'
+import { formatCents, formatQuantity, parseQuantity, toCents } from './amounts.ts'
 import { show } from './context.ts'
-import { formatCents, formatQuantity, parseQuantity, toCents } from './money.ts'
 import { Button, Dialog, Field, Form, useKeys, useTill } from './parts.tsx'
 import { showReceipt } from './receipts.ts'
 import { isSale, type Recorded, type SaleElement } from './records.ts'
 import { giveBack, isCancelled, returnable, returnOf, setCart, unpark } from './selling.ts'
 import { refusedOf } from './state.ts'
+import { resendRefused } from './till-login.ts'
 
 const SHOWN = 100
 

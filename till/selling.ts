@@ -1,3 +1,4 @@
+import { formatCents, fromCents, fromThousandths, toCents, toThousandths } from './amounts.ts'
 import {
   addProduct,
   type Cart,
@@ -11,9 +12,8 @@ import {
   refuseFinish,
   toSale,
 } from './cart.ts'
-import { fold } from './catalog.ts'
 import { instant, moment, newId, record, recordingOf, save, say, show, type Till } from './context.ts'
-import { formatCents, fromCents, fromThousandths, toCents, toThousandths } from './money.ts'
+import { fold } from './product-search.ts'
 import { showReceipt } from './receipts.ts'
 import type { Recording } from './recorder.ts'
 import {
@@ -26,10 +26,36 @@ import {
   type SaleBody,
   type SaleElement,
 } from './records.ts'
-import { beep } from './sounds.ts'
 import type { Draft } from './stored.ts'
 import { loadLists } from './sync.ts'
 import { chooseByCode, readTyped } from './typed.ts'
+
+let audio: AudioContext | undefined
+
+/** A short tone: high for a product that was found, low twice for one that was not. */
+function beep(kind: 'found' | 'unknown'): void {
+  try {
+    audio ??= new AudioContext()
+    const tones =
+      kind === 'found'
+        ? [[1046, 0, 0.07]]
+        : [
+            [220, 0, 0.12],
+            [180, 0.15, 0.2],
+          ]
+    for (const [frequency = 0, after = 0, length = 0] of tones) {
+      const oscillator = audio.createOscillator()
+      const gain = audio.createGain()
+      gain.gain.value = 0.08
+      oscillator.frequency.value = frequency
+      oscillator.connect(gain).connect(audio.destination)
+      oscillator.start(audio.currentTime + after)
+      oscillator.stop(audio.currentTime + after + length)
+    }
+  } catch {
+    // A device without sound sells all the same.
+  }
+}
 
 export function setCart(till: Till, cart: Cart): void {
   till.store.set({ cart })

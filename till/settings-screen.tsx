@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
-import { setPin } from './access.ts'
 import { save, say, show } from './context.ts'
 import { Button, Field, Form, SubmitButton, useKeys, useTill } from './parts.tsx'
 import { isPin } from './pins.ts'
 import type { ScaleSetting } from './scale-labels.ts'
 import type { Preferences } from './stored.ts'
+import { setPin } from './till-login.ts'
 
 /** What belongs to this device alone. */
 export function SettingsScreen() {

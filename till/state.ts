@@ -1,5 +1,5 @@
 import type { Cart } from './cart.ts'
-import { type Catalog, createCatalog } from './catalog.ts'
+import { type Catalog, createCatalog } from './product-search.ts'
 import type { Customer, Recorded, TillConfig } from './records.ts'
 import { DEFAULT_SCALE } from './scale-labels.ts'
 import type { Device, Draft, Drawer, Operator, Parked, Preferences } from './stored.ts'

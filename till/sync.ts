@@ -1,11 +1,11 @@
-import { createCatalog, fold } from './catalog.ts'
-import { toCents } from './money.ts'
+import { toCents } from './amounts.ts'
+import { createCatalog, fold } from './product-search.ts'
 import type { Recorder } from './recorder.ts'
 import type { Customer, Product, TillConfig } from './records.ts'
-import { callService, ServiceError } from './service.ts'
+import { callService, ServiceError } from './service-calls.ts'
 import type { Connection, Store } from './state.ts'
 import type { Draft, Storage } from './stored.ts'
-import { concernsAll, type Outcome, portionsOf, type Send, sendPortion } from './uploads.ts'
+import { concernsAll, type Outcome, portionsOf, type Send, sendPortion } from './upload-queue.ts'
 
 interface SentProduct {
   readonly id: number

@@ -1,5 +1,5 @@
-import type { Catalog } from './catalog.ts'
-import { parseQuantity } from './money.ts'
+import { parseQuantity } from './amounts.ts'
+import type { Catalog } from './product-search.ts'
 import type { Product } from './records.ts'
 import { readScaleLabel, type ScaleSetting } from './scale-labels.ts'
 

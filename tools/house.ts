@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path'
 
-const FOLDERS = ['src', 'commands', 'projections', 'queries', 'demo']
+const FOLDERS = ['src', 'commands', 'projections', 'queries', 'demo', 'till']
 
 /** Names of files that stand for the same thing in every folder. */
 const EVERYWHERE = new Set(['index', 'routes'])

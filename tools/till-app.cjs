@@ -85,7 +85,7 @@ exports.buildTill = () => {
   })
   const app = put('caixa.webmanifest', Buffer.from(JSON.stringify(manifest(icons))))
   const journal = put('registros.js', bundle('till/journal-worker.ts'))
-  const script = put('caixa.js', bundle('till/main.tsx', { JOURNAL_WORKER: journal }))
+  const script = put('caixa.js', bundle('till/start-till.tsx', { JOURNAL_WORKER: journal }))
   const html = Buffer.from(page({ script, style, icon, touchIcon: icons[0].src, app }))
   const FILES = [script, style, journal, icon, app, ...icons.map(({ src }) => src)]
   writeFileSync(join(OUT, 'index.html'), html)

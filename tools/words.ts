@@ -196,7 +196,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const service = new Map([...sources].filter(([path]) => path.startsWith('src/') && !path.startsWith('src/cli/')))
   const faults = [
     ...wordFaultsOf(sources),
-    ...houseFaultsOf(new Map([...texts].filter(([path]) => /\.tsx?$/.test(path)))),
+    ...houseFaultsOf(new Map([...texts, ...(await readFiles(['till']))].filter(([path]) => /\.tsx?$/.test(path)))),
     ...portugueseFaultsOf(texts, phrases),
     ...logFaultsOf(service),
     ...sqlFaultsOf(migrations),

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { formatCents, parseCents, parseDiscount, parseQuantity, percentOf, priceTimes } from '../../till/amounts.ts'
 import {
   addProduct,
   type Cart,
@@ -12,9 +13,8 @@ import {
   removeLine,
   toSale,
 } from '../../till/cart.ts'
-import { createCatalog, fold } from '../../till/catalog.ts'
-import { formatCents, parseCents, parseDiscount, parseQuantity, percentOf, priceTimes } from '../../till/money.ts'
 import { crc16, pixCode } from '../../till/pix-code.ts'
+import { createCatalog, fold } from '../../till/product-search.ts'
 import type { Product } from '../../till/records.ts'
 import { checkDigit, DEFAULT_SCALE, readScaleLabel } from '../../till/scale-labels.ts'
 import { chooseByCode, readTyped } from '../../till/typed.ts'

@@ -6,9 +6,9 @@ import { canonical, createTillKey, NO_PREDECESSOR, publicJwk } from '../../till/
 import { type Journal, readLines, toLines } from '../../till/journal.ts'
 import { NotDurable, Recorder, type Recording } from '../../till/recorder.ts'
 import { type Recorded, recordKey, type SaleBody } from '../../till/records.ts'
-import { ServiceError } from '../../till/service.ts'
+import { ServiceError } from '../../till/service-calls.ts'
 import type { Storage } from '../../till/stored.ts'
-import { portionsOf, sendPortion } from '../../till/uploads.ts'
+import { portionsOf, sendPortion } from '../../till/upload-queue.ts'
 
 const DEVICE = { id: 5, number: 3, name: 'Caixa', companyId: 1 }
 

@@ -1,5 +1,4 @@
 import { render } from 'preact'
-import { start } from './access.ts'
 import { App } from './app.tsx'
 import { emptyCart } from './cart.ts'
 import { newId, show, type Till } from './context.ts'
@@ -8,6 +7,7 @@ import { TillContext } from './parts.tsx'
 import { createStore, initialState } from './state.ts'
 import { openStorage } from './storage.ts'
 import { Sync } from './sync.ts'
+import { start } from './till-login.ts'
 import { keepOffline } from './updates.ts'
 
 /** Replaced by the build. */

@@ -1,5 +1,5 @@
+import { toCents, toThousandths } from './amounts.ts'
 import { fromHex, toBase64Url } from './chain.ts'
-import { toCents, toThousandths } from './money.ts'
 import type { Recorded, SaleElement } from './records.ts'
 
 const VERSION = 1

@@ -1,5 +1,5 @@
 import type { Recorded, RecordKind } from './records.ts'
-import { ServiceError } from './service.ts'
+import { ServiceError } from './service-calls.ts'
 
 /** What became of an element. `later`: a fault of the service that may pass. */
 export interface Outcome {
