@@ -42,7 +42,7 @@ describe('panel: tills', () => {
       expect(textIn(await page())).to.include('Nenhum caixa aberto.')
       await upload(till, [counter.sale('a', { cash_session_id: 's<1>' })])
       await send(movement('opened', 150), movement('out', 30))
-      expect(textIn(await page())).to.match(/Caixas abertos agora .*s<1> Caixa \d+ \S+ \S+ 1 R\$ 130,00/)
+      expect(textIn(await page())).to.match(/Caixas abertos agora .*s<1> Operador \d+ \S+ \S+ 1 R\$ 130,00/)
       await send(movement('closed', null))
       expect(textIn(await page())).to.include('Nenhum caixa aberto.')
     })
@@ -54,7 +54,7 @@ describe('panel: tills', () => {
       const path = sessionPath(await page('/sessoes'))
       const shown = textIn(await page(path))
       expect(shown).to.include('Dinheiro na gaveta R$ 130,00 R$ 120,00 −R$ 10,00').and.include('Imprimir')
-      expect(shown).to.match(/Retirada Caixa \d+ Sangria <b> R\$ 30,00/)
+      expect(shown).to.match(/Retirada Operador \d+ Sangria <b> R\$ 30,00/)
       expect(shown).not.to.include('Nenhuma venda').and.not.include('Houve lançamentos depois')
       await send(movement('in', 10))
       expect(textIn(await page(path)))
@@ -90,7 +90,7 @@ describe('panel: tills', () => {
       ])
       const shown = textIn(await page())
       expect(shown).to.match(
-        /Caixa \d+ \d\d\/\d\d\/\d{4} \d\d:\d\d caixa 4\.1 3 cash: R\$ 20,00 credit_account: R\$ 10,00 1 R\$ 30,00/,
+        /Operador \d+ \d\d\/\d\d\/\d{4} \d\d:\d\d caixa 4\.1 3 cash: R\$ 20,00 credit_account: R\$ 10,00 1 R\$ 30,00/,
       )
     })
 
