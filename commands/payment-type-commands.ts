@@ -47,7 +47,7 @@ export const CreatePaymentTypeInput = z.strictObject({
 })
 export type CreatePaymentTypeInput = z.infer<typeof CreatePaymentTypeInput>
 
-/** Creates a payment type with a unique name (TYPE-3). */
+/** Creates a payment type with a unique name (REC-1). */
 export const createPaymentType = command<CreatePaymentTypeInput>({
   permission: 'manage_company',
   needs: ({ name }) => namedRefs(paymentTypeByName, name),

@@ -54,7 +54,7 @@ export interface AccountSums {
   readonly settled: Sum
 }
 
-/** The finance summary (ACCT-11). */
+/** The finance summary (PANEL-420). */
 export interface Summary {
   readonly from: string
   readonly to: string

@@ -250,7 +250,7 @@ async function fetchPage(
   })
   const rows = rowsIn(answer)
   const [ledger, found] = readRows(rows, order, reader.companyId)
-  // The reset left no trace of earlier records in the tables (KIT-38).
+  // The reset left no trace of earlier records in the tables (HTTP-15).
   if (since !== undefined && !source.outlastsReset && ledger.erased_at !== null && since < ledger.erased_at)
     return refuse('test_data_erased', { erased_at: inZone(ledger.erased_at, ledger.timezone) })
   const listed = found.slice(0, limit)

@@ -102,7 +102,7 @@ export function requireScope(scope: Scope | null): RequestHandler {
 /** Minimum revision that the answer must show (READ-921). */
 export const MIN_REVISION = 'X-Min-Ledger-Revision'
 
-/** 1 MB (HTTP-7). */
+/** 1 MB (HTTP-15). */
 export const MAX_BODY_BYTES = 1_048_576
 
 /** `{"data": <record>}`, with `meta` if there are warnings. */

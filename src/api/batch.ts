@@ -8,7 +8,7 @@ import type { ComposeAnswer } from '#ledger/write/unit-of-work.ts'
 import { createTimeSlicer } from '#lib/fair-sharing.ts'
 import { withoutEmptyTexts } from './request.ts'
 
-/** Maximum of items per batch (BATCH-1). */
+/** Maximum of items per batch (BATCH-2). */
 export const MAX_BATCH_ITEMS = 500
 
 /** Schema of a batch body. */

@@ -91,10 +91,10 @@ const fiscalCode = (form: RegExp, message: string) =>
     .regex(form, { error: message, abort: true })
     .overwrite((text) => text.replaceAll('.', ''))
 
-/** NCM code (Mercosur nomenclature of goods), 8 digits (ITEM-10). */
+/** NCM code (Mercosur nomenclature of goods), 8 digits (ITEM-12). */
 export const Ncm = fiscalCode(/^(\d{8}|\d{4}\.\d{2}\.\d{2})$/, 'deve ser um NCM de 8 dígitos, como "09012100"')
 
-/** CEST code (goods under tax substitution), 7 digits (ITEM-10). */
+/** CEST code (goods under tax substitution), 7 digits (ITEM-12). */
 export const Cest = fiscalCode(/^(\d{7}|\d{2}\.\d{3}\.\d{2})$/, 'deve ser um CEST de 7 dígitos, como "1709600"')
 
 const REGISTRATION = 'deve ser uma inscrição estadual de 2 a 14 dígitos, ou "ISENTO"'

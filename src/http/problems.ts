@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 import { describeIssues, type RefusalCode } from '#domain/refusals.ts'
 
-/** Error codes of API v1 with HTTP status and Portuguese message (HTTP-2). */
+/** Error codes of API v1 with HTTP status and Portuguese message (HTTP-15). */
 const PROBLEMS = {
   malformed_request: [400, 'A requisição não é HTTP válido.'],
   malformed_json: [400, 'O corpo da requisição não é um JSON válido.'],

@@ -73,7 +73,7 @@ interface FailureRest {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Sends `{success: false, message, errors?, data?}` (TOKEN-20). */
+/** Sends `{success: false, message, errors?, data?}` (SYNC-40). */
 export function sendFailure(
   response: Response,
   code: FailureCode,

@@ -57,7 +57,7 @@ export const requireTokenStill =
 /** Set by requireToken, which runs before the handler of every route that is not open. */
 export const tillSessionOf = (response: Response): SyncSession => response.locals.session as SyncSession
 
-/** Login, refresh, logout, user (TOKEN-1, TOKEN-5). */
+/** Login, refresh, logout, user (TOKEN-3, TOKEN-5). */
 export function authRoutes({ login, tokens }: Pick<Access, 'login' | 'tokens'>): SyncRoute[] {
   return [
     {
@@ -119,7 +119,7 @@ function sendCompanies(response: Response, memberships: readonly Membership[]): 
   sendFailure(response, 'company_required', { data: { companies } })
 }
 
-/** The answer of a login (TOKEN-1). */
+/** The answer of a login (TOKEN-3). */
 function sendToken(response: Response, message: string, { token, expiresAt }: IssuedToken, user: CompanyUser): void {
   sendSuccess(response, { message, data: { token, user, expires_at: expiresAt } })
 }

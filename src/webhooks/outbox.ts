@@ -19,7 +19,7 @@ import { existing } from '#projections/define-projection.ts'
 import { payableById, receivableById } from '#projections/finance.ts'
 import { customerById, supplierById } from '#projections/people.ts'
 
-/** Outbound events by ledger event (HOOK-7); all others are internal. */
+/** Outbound events by ledger event (HOOK-11); all others are internal. */
 const OUTBOUND: Partial<Record<EventName, readonly WebhookEvent[]>> = {
   CustomerCreated: ['customer.created'],
   CustomerUpdated: ['customer.updated'],

@@ -220,7 +220,7 @@ describe('tokens', () => {
     expect(await tokens.find(token)).to.equal(null)
   })
 
-  it('are unique [TOKEN-1]', async () => {
+  it('are unique [TOKEN-3]', async () => {
     expect(await issue()).not.to.equal(await issue())
   })
 
@@ -286,7 +286,7 @@ describe('tokens', () => {
       expect(await isLive(token)).to.equal(false)
     })
 
-    it('have the same successor each time, which is stored as a hash only [TOKEN-1, TOKEN-5]', async () => {
+    it('have the same successor each time, which is stored as a hash only [TOKEN-3, TOKEN-5]', async () => {
       const { token, session, next } = await renewed()
       const again = await Promise.all(Array.from({ length: 4 }, () => tokens.renew(session, token)))
       expect(again).to.deep.equal(Array(4).fill({ token: next, expiresAt: null }))

@@ -85,7 +85,7 @@ describe('quota: windows', () => {
     expect(await windowsOf(company)).to.include({ minute_count: 1, day_count: 1 })
   })
 
-  it('report the window closest to exhaustion [RATE-2]', async () => {
+  it('report the window closest to exhaustion [RATE-3]', async () => {
     const company = await keyedCompany(keeping.core)
     const rate = async (perMinute: number, perDay: number) =>
       (

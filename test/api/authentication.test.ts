@@ -142,7 +142,7 @@ describe('authentication of API v1', () => {
     expect(a).to.deep.equal(b)
   })
 
-  it('responds 402 plan_required until the company has the API plan [KEY-10]', async () => {
+  it('responds 402 plan_required until the company has the API plan [HTTP-15]', async () => {
     const basic = await api.company({ plan: 'basic' })
     for (const [method, path] of [
       ['GET', '/me'],

@@ -23,7 +23,7 @@ describe('batches', () => {
     })
   const revision = async () => Number((await company.get('/me')).headers.get('x-ledger-revision'))
 
-  it('respond 200 with all records in the order of the list if all succeed [BATCH-3]', async () => {
+  it('respond 200 with all records in the order of the list if all succeed [BATCH-2]', async () => {
     const reply = await customers([person(3), person(1), person(2)])
     expect(reply.status).to.equal(200)
     expect(Object.keys(reply.body)).to.deep.equal(['data', 'meta'])
@@ -47,7 +47,7 @@ describe('batches', () => {
     expect(reply.text.startsWith(`{"data":[${texts.join(',')}],"meta":`)).to.equal(true)
   })
 
-  it('a batch that fails in part is 207 with position, code and details of each failure [BATCH-3]', async () => {
+  it('a batch that fails in part is 207 with position, code and details of each failure [BATCH-2]', async () => {
     const { id } = (await company.post('/customers', { name: 'Ana' })).body.data
     const reply = await customers([
       person(0),
@@ -78,7 +78,7 @@ describe('batches', () => {
     expect(idsIn(await company.get('/customers'))).to.have.length(3)
   })
 
-  it('report anything that is not an item as a failure of its position, also if all fail [BATCH-3]', async () => {
+  it('report anything that is not an item as a failure of its position, also if all fail [BATCH-2]', async () => {
     const reply = await customers([
       null,
       1,
@@ -167,12 +167,12 @@ describe('batches', () => {
     ])
   })
 
-  it('refuse 501 items, and record none [BATCH-1]', async () => {
+  it('refuse 501 items, and record none [BATCH-2]', async () => {
     expectInvalid(await customers(Array.from({ length: 501 }, (_, n) => person(n))), ['items'])
     expect(idsIn(await company.get('/customers'))).to.deep.equal([])
   })
 
-  it('respond 422 only to a body that is not a batch [BATCH-3]', async () => {
+  it('respond 422 only to a body that is not a batch [BATCH-2]', async () => {
     expectInvalid(await company.post('/customers/batch', {}), ['items'])
     expectInvalid(await customers({}), ['items'])
     expectInvalid(await customers(null), ['items'])

@@ -33,7 +33,7 @@ describe('test company', () => {
   }
   const dayAfter = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10)
 
-  it('is marked as such, and a real one as real [KIT-30]', async () => {
+  it('is marked as such, and a real one as real [KIT-32]', async () => {
     expect((await tester.get('/me')).body.data.company.test).to.equal(true)
     expect((await (await api.company()).get('/me')).body.data.company.test).to.equal(false)
   })
@@ -78,7 +78,7 @@ describe('test company', () => {
     expect(rows.map(({ hours }) => hours)).to.deep.equal([0, 0, 16])
   })
 
-  it('is erased: mirrors are notified, and no id is reused [KIT-36, KIT-37, KIT-38]', async () => {
+  it('is erased: mirrors are notified, and no id is reused [KIT-36, KIT-37, HTTP-15]', async () => {
     const other = await api.company({ test: true })
     await other.post('/customers', { name: 'Bia' })
     const person = { name: 'Ana Souza', external_id: 'ana' }

@@ -10,13 +10,13 @@ describe('errors of API v1: body', () => {
 
   const customers = async () => (await company.get('/customers?limit=200')).body.data
 
-  it('of invalid JSON is 400 malformed_json on every route with a body [HTTP-4]', async () => {
+  it('of invalid JSON is 400 malformed_json on every route with a body [HTTP-15]', async () => {
     for (const [method, path] of WRITES) {
       expect(expectProblem(await company.call(method, path, '{'), 400, 'malformed_json')).to.equal(undefined)
     }
   })
 
-  it('is parsed strictly as JSON [HTTP-4]', async () => {
+  it('is parsed strictly as JSON [HTTP-15]', async () => {
     for (const body of [
       '{"name": "Ana",}',
       "{'name': 'Ana'}",
@@ -50,7 +50,7 @@ describe('errors of API v1: body', () => {
     expect(await customers()).to.deep.equal(before)
   })
 
-  it('of invalid UTF-8 is 400, instead of recording other characters [HTTP-4]', async () => {
+  it('of invalid UTF-8 is 400, instead of recording other characters [HTTP-15]', async () => {
     const latin1 = Buffer.from('{"name": "João"}', 'latin1')
     expectProblem(await raw('POST', '/customers', JSON_TYPE, latin1), 400, 'malformed_json')
     const utf16 = Buffer.from('{"name": "João"}', 'utf16le')
@@ -80,7 +80,7 @@ describe('errors of API v1: body', () => {
     expect((await raw('DELETE', `/customers/${id}`, JSON_TYPE)).status).to.equal(204)
   })
 
-  it('of exactly 1 MB is accepted, and of one more byte is 413 [HTTP-7]', async () => {
+  it('of exactly 1 MB is accepted, and of one more byte is 413 [HTTP-15]', async () => {
     const padded = (size: number, name: string) => JSON.stringify({ name }).padEnd(size, ' ')
     expect((await company.post('/customers', padded(MAX_BODY_BYTES, 'Um mega'))).status).to.equal(201)
     expect(MAX_BODY_BYTES).to.equal(1_048_576)
@@ -91,13 +91,13 @@ describe('errors of API v1: body', () => {
     expect((await raw('POST', '/customers', JSON_TYPE, exact, true)).status).to.equal(201)
   })
 
-  it('is measured in bytes, not in characters [HTTP-7]', async () => {
+  it('is measured in bytes, not in characters [HTTP-15]', async () => {
     const wide = JSON.stringify({ name: 'x', notes: 'é'.repeat(MAX_BODY_BYTES / 2) })
     expect(wide.length).to.be.below(MAX_BODY_BYTES)
     expectProblem(await company.post('/customers', wide), 413, 'payload_too_large')
   })
 
-  it('requires the content type application/json in UTF-8 [HTTP-7]', async () => {
+  it('requires the content type application/json in UTF-8 [HTTP-15]', async () => {
     const ask = (type?: string) => raw('POST', '/customers', type === undefined ? {} : { 'content-type': type }, '{}')
     for (const type of [
       undefined,
@@ -135,7 +135,7 @@ describe('errors of API v1: body', () => {
     }
   })
 
-  it('may be compressed, and is measured decompressed [HTTP-7]', async () => {
+  it('may be compressed, and is measured decompressed [HTTP-15]', async () => {
     const headers = { ...JSON_TYPE, 'content-encoding': 'gzip' }
     const small = await raw('POST', '/customers', headers, gzipSync('{"name": "Comprimida"}'))
     expect(small.status).to.equal(201)
@@ -145,7 +145,7 @@ describe('errors of API v1: body', () => {
     expectProblem(await raw('POST', '/customers', headers, '{"name": "x"}'), 400, 'malformed_json')
   })
 
-  it('in an unknown encoding is 415 [HTTP-7]', async () => {
+  it('in an unknown encoding is 415 [HTTP-15]', async () => {
     const headers = { ...JSON_TYPE, 'content-encoding': 'rot13' }
     expectProblem(await raw('POST', '/customers', headers, '{}'), 415, 'unsupported_media_type')
   })
@@ -211,7 +211,7 @@ describe('errors of API v1: headers', () => {
     }
   })
 
-  it('HEAD responds like GET, without the body [HTTP-10]', async () => {
+  it('HEAD responds like GET, without the body [HTTP-15]', async () => {
     const get = await company.get('/customers?limit=1')
     const head = await company.call('HEAD', '/customers?limit=1')
     expect(head.status).to.equal(200)
@@ -259,7 +259,7 @@ describe('errors of API v1: routes', () => {
   const { api, company, raw } = useCaller()
 
   for (const [path, allow] of PATHS) {
-    it(`${path} responds 405 to methods other than ${allow} [HTTP-10]`, async () => {
+    it(`${path} responds 405 to methods other than ${allow} [HTTP-15]`, async () => {
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
         if (allow.split(', ').includes(method)) continue
         const reply = await company.call(method, path, method === 'GET' ? undefined : {})
@@ -293,7 +293,7 @@ describe('errors of API v1: routes', () => {
     }
   })
 
-  it('outside of /api are 404 in the same format [HTTP-2]', async () => {
+  it('outside of /api are 404 in the same format [HTTP-15]', async () => {
     for (const path of ['/customers', '/%', '/painelx']) {
       const reply = await rawRequest(api.url, { path })
       expect(reply.status, path).to.equal(404)

@@ -113,7 +113,7 @@ describe('finance: summary', () => {
     expect(reply.headers.get('x-ledger-revision')).to.equal((await company.get('/me')).headers.get('x-ledger-revision'))
   })
 
-  it('sums pending by due date, settled by accounting date, sales by day of sale [ACCT-11]', async () => {
+  it('sums pending by due date, settled by accounting date, sales by day of sale [PANEL-420]', async () => {
     now = '2026-03-10T15:00:00.000Z'
     const company = await api.company()
     const cash = await company.paymentType('cash')
@@ -158,7 +158,7 @@ describe('finance: summary', () => {
     })
   })
 
-  it("defaults to this month until today, in the company's zone [ACCT-11]", async () => {
+  it("defaults to this month until today, in the company's zone [PANEL-420]", async () => {
     const company = await api.company()
     const period = async (query = '') => {
       const { from, to } = (await company.get(PATH + query)).body.data
@@ -183,7 +183,7 @@ describe('finance: summary', () => {
     expect((await company.get(`${PATH}?from=1900-01-01&to=9999-12-31`)).status).to.equal(200)
   })
 
-  it('sums without rounding, beyond the precision of floats too [ACCT-11]', async () => {
+  it('sums without rounding, beyond the precision of floats too [PANEL-420]', async () => {
     const company = await api.company()
     const account = { amount: '0.01', due_date: '2099-01-01' }
     const [large] = [await create(company, receivables, account), await create(company, receivables, account)]
@@ -194,7 +194,7 @@ describe('finance: summary', () => {
     expect(body.data.receivables.pending).to.deep.equal({ count: 2, amount: '90071992547409.93' })
   })
 
-  it('equals the sums of the lists, around the end of a day, in any zone [VAL-3, ACCT-11]', async () => {
+  it('equals the sums of the lists, around the end of a day, in any zone [VAL-3, PANEL-420]', async () => {
     // Instants at which a day ends in one of the zones, and those just before and after.
     const zones = ['America/Sao_Paulo', 'America/New_York', 'Pacific/Kiritimati', 'Pacific/Pago_Pago', 'Asia/Kathmandu']
     const midnights = ['03:00', '05:00', '04:00', '10:00', '11:00', '18:15', '00:00']

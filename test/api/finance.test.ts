@@ -381,7 +381,7 @@ for (const side of SIDES) {
       expect((await company.get(`${path}/${id}`)).text).to.equal(reply.text)
     })
 
-    it('requires an Idempotency-Key, also if there is nothing to settle [ACCT-6]', async () => {
+    it('requires an Idempotency-Key, also if there is nothing to settle [IDEM-1]', async () => {
       const { id } = await create()
       for (const target of [id, 9_000_001]) {
         expectInvalid(await company.post(`${path}/${target}/settle`, pix), ['Idempotency-Key'])

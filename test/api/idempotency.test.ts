@@ -433,7 +433,7 @@ describe('Idempotency-Key', () => {
   })
 
   for (const method of ['GET', 'HEAD'])
-    it(`is refused by a ${method}, which needs none [IDEM-12]`, async () => {
+    it(`is refused by a ${method}, which needs none [IDEM-1]`, async () => {
       for (const path of ['/customers', '/me', '/events/stream']) {
         const reply = await send(`${api.url}/api/v1${path}`, method, undefined, {
           authorization: `Bearer ${company.key}`,

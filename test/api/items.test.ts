@@ -63,7 +63,7 @@ describe('catalog items: POST', () => {
     expect((await company.get('/catalog/items')).text).to.include(`{"data":[${recordText(created)}],`)
   })
 
-  it('stores fiscal codes as digits in POST, PUT, PATCH and batches, and clears them [ITEM-10]', async () => {
+  it('stores fiscal codes as digits in POST, PUT, PATCH and batches, and clears them [ITEM-12]', async () => {
     const codes = { gtin: '96385074', ncm: '09012100', cest: '1709600' }
     const typed = { ...codes, ncm: '0901.21.00', cest: '17.096.00' }
     const none = { gtin: null, ncm: null, cest: null }
@@ -79,7 +79,7 @@ describe('catalog items: POST', () => {
     expectInvalid(await company.call('PATCH', path, { gtin: '96385075', ncm: '1', cest: 'x' }), ['gtin', 'ncm', 'cest'])
   })
 
-  it('takes SEM GTIN as null in POST, PUT, PATCH and batches [ITEM-10]', async () => {
+  it('takes SEM GTIN as null in POST, PUT, PATCH and batches [ITEM-12]', async () => {
     const none = { ...coffee, gtin: 'SEM GTIN' }
     const item = await create({ ...none, external_id: 'sem-gtin' })
     expect(item.gtin).to.equal(null)
@@ -149,7 +149,7 @@ describe('catalog items: POST', () => {
     expect((await other.post('/catalog/items', { ...coffee, external_id: 'a', barcode: '789' })).status).to.equal(201)
   })
 
-  it('refuses an unknown category, naming the field [ITEM-6]', async () => {
+  it('refuses an unknown category, naming the field [REC-1]', async () => {
     expectInvalid(await post({ ...coffee, category_id: 999_999 }), ['category_id'])
   })
 })
@@ -513,7 +513,7 @@ describe('picture of a catalog item', () => {
     expect((await company.get(`/catalog/items/${id}`)).body.data.picture_url).to.equal(null)
   })
 
-  it('may be sent itself, as image/webp [ITEM-110]', async () => {
+  it('may be sent itself, as image/webp [HTTP-15]', async () => {
     const { id } = await create({ name: 'Café', price: '1.00' })
     const send = (path: string, type: string, body: Buffer) =>
       fetch(`${api.url}/api/v1${path}`, {
@@ -528,7 +528,7 @@ describe('picture of a catalog item', () => {
     expect((await send('/catalog/items/by-external/x', 'image/webp', WEBP)).status).to.equal(415)
   })
 
-  it('must be a WebP of at most 200 KB, by its bytes [ITEM-110]', async () => {
+  it('must be a WebP of at most 200 KB, by its bytes [HTTP-15]', async () => {
     const { id } = await create({ name: 'Café', price: '1.00' })
     const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk', 'base64')
     const large = Buffer.concat([WEBP, Buffer.alloc(204_800 - WEBP.length + 1)])

@@ -20,7 +20,7 @@ describe('lists: parameters', () => {
     '/sales',
   ]
 
-  it('a limit other than a number from 1 to 200 is 422, on every list [LIST-2]', async () => {
+  it('a limit other than a number from 1 to 200 is 422, on every list [LIST-3]', async () => {
     for (const path of paths) {
       for (const limit of ['0', '201', 'abc', '', '-1', '1.5', '1e2', '99999999999999999999', 'null']) {
         expectInvalid(await company.get(`${path}?limit=${limit}`), ['limit'])

@@ -104,7 +104,7 @@ describe('orders', () => {
     expect((await company.get('/orders')).body.data).to.deep.equal([reply.body.data])
   })
 
-  it('with an alarm are listed until a key acknowledges it [ORDER-41]', async () => {
+  it('with an alarm are listed until a key acknowledges it [HTTP-15]', async () => {
     const id = await alarmedOrder(company, alias)
     expect(idsIn(await company.get('/orders?alarm=open'))).to.deep.equal([id])
     expectInvalid(await company.get('/orders?alarm=seen'), ['alarm'])
@@ -309,7 +309,7 @@ describe('payment of an order', () => {
       expect(provider.payments).to.have.length(1)
     })
 
-    it('responds 500 provider_configuration_invalid to bad credentials, and logs the cause [PAY-5]', async () => {
+    it('responds 500 provider_configuration_invalid to bad credentials, and logs the cause [PAY-53]', async () => {
       const { id } = await place()
       provider.twist(() => {
         throw new ProviderMisconfigured('401')
@@ -360,7 +360,7 @@ describe('payment of an order', () => {
       }
       const inOtherMode = (charge: () => ProviderPayment) => Object.assign(charge(), { liveMode: sandbox })
 
-      it(`cancels a ${mode}, and frees the key [PAY-5, PAY-52]`, async () => {
+      it(`cancels a ${mode}, and frees the key [PAY-53, PAY-52]`, async () => {
         const id = await otherStore()
         provider.twist(inOtherMode)
         expectProblem(await pay(id, 'k'), 500, 'provider_configuration_invalid')
@@ -399,7 +399,7 @@ describe('payment of an order', () => {
       })
     }
 
-    it('responds 503 with Retry-After if the result is unknown, or another payment is returned [PAY-6]', async () => {
+    it('responds 503 with Retry-After if the result is unknown, or another payment is returned [HTTP-13]', async () => {
       const { id } = await place()
       provider.twist(() => {
         throw new ProviderUnavailable('provider call timed out')
@@ -606,7 +606,7 @@ describe('payment of an order with an Idempotency-Key', () => {
     expect(provider.payments).to.have.length(1)
   })
 
-  it('is required: without it nothing is attempted, for concurrent calls too [PAY-15]', async () => {
+  it('is required: without it nothing is attempted, for concurrent calls too [IDEM-1]', async () => {
     const { id } = await place()
     const replies = await Promise.all([pay(id, null), pay(id, null), pay(id, null)])
     for (const reply of replies) expectInvalid(reply, ['Idempotency-Key'])

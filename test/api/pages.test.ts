@@ -14,7 +14,7 @@ import { useReader } from './reader.ts'
 describe('lists: pages', () => {
   const { company, put, customers, list, walk } = useReader()
 
-  it('have 50 records by default, and up to 200, in the order of ids [LIST-2]', async () => {
+  it('have 50 records by default, and up to 200, in the order of ids [LIST-3]', async () => {
     const ids = await customers(205)
     const first = await list()
     expect(idsIn(first)).to.deep.equal(ids.slice(0, 50))

@@ -118,7 +118,7 @@ describe('sale payment types', () => {
       expect((await patch(id, reset)).headers.get('x-ledger-revision')).to.equal(revision)
     })
 
-    it('are refused with wrong fields, a name twice, or without the scope [TYPE-3]', async () => {
+    it('are refused with wrong fields, a name twice, or without the scope [REC-1]', async () => {
       for (const [fields, wrong] of [
         [{ kind: 'gold' }, 'kind'],
         [{ name: null }, 'name'],

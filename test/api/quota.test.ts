@@ -38,7 +38,7 @@ describe('quotas', () => {
   const call = (company: TestCompany, count: number): Promise<Reply[]> =>
     Promise.all(Array.from({ length: count }, () => company.get('/me')))
 
-  it('every response to a key shows the window and counts, for any status [RATE-2]', async () => {
+  it('every response to a key shows the window and counts, for any status [RATE-3]', async () => {
     const company = await newCompany()
     const cash = await company.paymentType('cash')
     const json = { authorization: `Bearer ${company.key}`, 'content-type': 'application/json' }
@@ -92,7 +92,7 @@ describe('quotas', () => {
     expect(await remaining(other)).to.equal(PER_MINUTE - 1)
   })
 
-  it('a batch of 500 items counts as one request [BATCH-1]', async () => {
+  it('a batch of 500 items counts as one request [BATCH-2]', async () => {
     const company = await newCompany()
     const items = Array.from({ length: 500 }, (_, n) => ({ external_id: `${n}`, name: `Cliente ${n}` }))
     const reply = await company.post('/customers/batch', { items })
@@ -138,7 +138,7 @@ describe('quotas', () => {
     expect((await company.get('/customers')).body.data).to.deep.equal([])
   })
 
-  it('a 429 does not count; headers show the window closer to its limit [RATE-2, RATE-3, RATE-4]', async () => {
+  it('a 429 does not count; headers show the window closer to its limit [RATE-3, RATE-4]', async () => {
     const company = await newCompany()
     await call(company, PER_MINUTE + 10)
     await endMinute(company)
@@ -197,7 +197,7 @@ describe('daily byte quota', () => {
   const leave = (bytes: number) =>
     api.core.pool.query('update ops.quotas set day_bytes = $2 where company_id = $1', [company.id, MEBIBYTE - bytes])
 
-  it('every response to a valid key counts sent bytes, also of refused requests [RATE-6, RATE-8]', async () => {
+  it('every response to a valid key counts sent bytes, also of refused requests [RATE-6]', async () => {
     const customer = { external_id: 'a', name: 'Ana' }
     const size = Buffer.byteLength(JSON.stringify(customer))
     let expected = MEBIBYTE
@@ -273,7 +273,7 @@ describe('daily byte quota', () => {
     })
   }
 
-  it('counts a body of unknown size that is no JSON [RATE-8]', async () => {
+  it('counts a body of unknown size that is no JSON [RATE-6]', async () => {
     const before = await left()
     const reply = await rawRequest(api.url, {
       method: 'POST',

@@ -84,7 +84,7 @@ describe('records that seem to repeat others', () => {
     }
   })
 
-  it('are warned of by POST and PATCH: a payment type with another apostrophe [TYPE-3]', async () => {
+  it('are warned of by POST and PATCH: a payment type with another apostrophe [REC-1]', async () => {
     const path = '/sales/payment-types'
     const { id } = (await company.post(path, { name: "Vale d'água", kind: 'other' })).body.data
     const made = (await company.post(path, { name: 'vale d’Água', kind: 'other' })).body
@@ -379,7 +379,7 @@ describe('GET …/by-external/{external_id}', () => {
       expectProblem(await company.get(at), 404, 'not_found')
     })
 
-  it('would not find "." and "..": a PUT refuses them, "..." is found [REC-10]', async () => {
+  it('would not find "." and "..": a PUT refuses them, "..." is found [REC-7]', async () => {
     for (const id of ['%2E', '%2E%2E']) {
       const replaced = await rawRequest(api.url, {
         method: 'PUT',
@@ -394,7 +394,7 @@ describe('GET …/by-external/{external_id}', () => {
     expect((await company.get('/customers?external_id=..')).body.data).to.deep.equal([])
   })
 
-  it('records that have "." stay readable and changeable by id [REC-10]', async () => {
+  it('records that have "." stay readable and changeable by id [REC-7]', async () => {
     const { id } = await company.run(createCustomer, { name: 'Ponto', person_type: 'PF', external_id: '.' }, 'pdv')
     expect((await company.get(`/customers/${id}`)).body.data.external_id).to.equal('.')
     expect((await company.get('/customers?external_id=.')).body.data).to.have.length(1)

@@ -203,7 +203,7 @@ describe('refund of an order', () => {
     expect((await refund(id, 'a', { amount: '20.00' })).text).to.equal(part.text)
   })
 
-  it('refunds once if the response is lost, and for equal concurrent calls [PAY-25]', async () => {
+  it('refunds once if the response is lost, and for equal concurrent calls [PAY-3]', async () => {
     const id = await paid()
     provider.twistRefund(lost)
     expectProblem(await refund(id, 'k', { amount: '10.00' }), 503, 'unavailable')
@@ -215,7 +215,7 @@ describe('refund of an order', () => {
     expect(await show(id)).to.include({ refunded_total: '10.00' })
   })
 
-  it('is completed by the sweep without a retry [PAY-25]', async () => {
+  it('is completed by the sweep without a retry [PAY-3]', async () => {
     const id = await paid()
     provider.twistRefund(() => {
       throw new ProviderUnavailable('provider unreachable')
@@ -231,7 +231,7 @@ describe('refund of an order', () => {
     expect(provider.payments[0]?.refundedCents).to.equal(7152)
   })
 
-  it('responds 422 refund_refused with the causes, and accepts the same key again [PAY-26]', async () => {
+  it('responds 422 refund_refused with the causes, and accepts the same key again [PAY-27]', async () => {
     const id = await paid()
     provider.twistRefund(() => {
       throw new ProviderRefused([{ code: '2063', description: 'no balance' }])
@@ -258,7 +258,7 @@ describe('refund of an order', () => {
     expect(provider.payments[0]?.refundedCents).to.equal(1000)
   })
 
-  it('reserves nothing if the store has no credentials, or wrong ones at first [PAY-5, PAY-51]', async () => {
+  it('reserves nothing if the store has no credentials, or wrong ones at first [PAY-53, PAY-51]', async () => {
     const store = `${alias()}-nova`
     await company.run(createStore, { alias: store, commission_percentage: '1', sandbox: true })
     const poor = await placedOrder(company, store)
@@ -273,7 +273,7 @@ describe('refund of an order', () => {
     expect((await show(id)).refunds[0]).to.include({ status: 'refused' })
   })
 
-  it('never exceeds the payment for twelve equal concurrent calls with different keys [ORDER-11, PAY-25]', async () => {
+  it('never exceeds the payment for twelve equal concurrent calls with different keys [ORDER-11, PAY-3]', async () => {
     const id = await paid()
     const replies = await Promise.all(Array.from({ length: 12 }, (_, n) => refund(id, `k${n}`, { amount: '7.00' })))
     expect(replies.map(({ status }) => status).sort()).to.deep.equal([...Array(10).fill(201), 422, 422])
@@ -282,7 +282,7 @@ describe('refund of an order', () => {
     expect((await show(id)).commission).to.include({ amount: '2.38', refunded: '2.33' })
   })
 
-  it('a refund without a key, or beyond the rest, does not reach the provider [PAY-25, PAY-26]', async () => {
+  it('a refund without a key, or beyond the rest, does not reach the provider [PAY-3, PAY-27]', async () => {
     const id = await paid()
     expectInvalid(await refund(id, null), ['Idempotency-Key'])
     expectInvalid(await refund(id, 'k', { amount: '71.53' }), ['amount'])
@@ -397,7 +397,7 @@ describe('refund in process at the provider', () => {
     expect(await stockOf(item)).to.equal('5.000')
   })
 
-  it('is found after a time-out without a second request [PAY-25, PAY-27]', async () => {
+  it('is found after a time-out without a second request [PAY-3, PAY-27]', async () => {
     const id = await paid()
     provider.twistRefund((give) => {
       give()

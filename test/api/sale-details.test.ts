@@ -357,7 +357,7 @@ describe('fiscal document of a sale', () => {
   const put = (id: number, body: object = fiscalDocument) => company.call('PUT', `/sales/${id}/fiscal-document`, body)
   const sale = async () => (await sold({ items: [adHoc('1.00')], payments: [pay('1.00')] })).id
 
-  it('is replaced as a whole, shown with the sale, and records nothing when repeated [FISCAL-1]', async () => {
+  it('is replaced as a whole, shown with the sale, and records nothing when repeated [REC-3]', async () => {
     const id = await sale()
     const first = await put(id, { ...fiscalDocument, xml_sha256: 'A'.repeat(64), xml_url: 'https://xml.example/1' })
     expect(first.status, first.text).to.equal(200)

@@ -154,7 +154,7 @@ describe('sales: registration', () => {
     expect(Date.parse(sale.sold_at)).to.be.within(earliest, Date.now() + 1)
   })
 
-  it('is 422 with every wrong field, and sells nothing [VAL-1, VAL-2, VAL-3]', async () => {
+  it('is 422 with every wrong field, and sells nothing [VAL-1, VAL-3]', async () => {
     const body = {
       sold_at: '2026-02-30T12:00:00Z',
       delivery_fee: '1',
@@ -229,7 +229,7 @@ describe('sales: payments', () => {
     expect((await company.get('/sales')).body.data).to.deep.equal([])
   })
 
-  it('of a type refused by the API are 422 naming the field, with the reason [SALE-9]', async () => {
+  it('of a type refused by the API are 422 naming the field, with the reason [TYPE-2]', async () => {
     for (const kind of ['credit_account', 'exchange_credit', 'promotion', 'cashback'] as const) {
       const type = await company.paymentType(kind)
       const reply = await sell({ items: [adHoc('10.00')], payments: [pay('5.00'), pay('5.00', type)] })

@@ -188,7 +188,7 @@ describe('categories', () => {
 
   const post = (body: object) => company.post('/catalog/categories', body)
 
-  it('are created with 201, with equal bytes in POST, GET and list [REC-1, ITEM-6]', async () => {
+  it('are created with 201, with equal bytes in POST, GET and list [REC-1]', async () => {
     const created = await post({ name: 'Bebidas', external_id: 'beb' })
     expect(created.status).to.equal(201)
     const { id, created_at, ...rest } = created.body.data
@@ -198,7 +198,7 @@ describe('categories', () => {
     expect((await company.get('/catalog/categories')).text).to.include(`{"data":[${recordText(created)}],`)
   })
 
-  it('require a name, unique ignoring case and blanks; the external_id is optional and unique [ITEM-6]', async () => {
+  it('require a name, unique ignoring case and blanks; the external_id is optional and unique [REC-1]', async () => {
     const { id } = (await post({ name: 'Pães e Bolos', external_id: 'a' })).body.data
     expectInvalid(await post({}), ['name'])
     expectInvalid(await post({ name: 'x'.repeat(81) }), ['name'])
@@ -213,7 +213,7 @@ describe('categories', () => {
     expect((await post({ name: 'Outra', external_id: null })).status).to.equal(201)
   })
 
-  it('are listed like every other resource: pages, updated_since and filters [ITEM-6]', async () => {
+  it('are listed like every other resource: pages, updated_since and filters [REC-1]', async () => {
     const ids: number[] = []
     for (const name of ['Bebidas', 'Bebidas quentes', 'Pães']) {
       ids.push((await post({ name, external_id: name.slice(0, 1) + ids.length })).body.data.id)

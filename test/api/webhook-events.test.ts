@@ -28,7 +28,7 @@ describe('webhook outbox', () => {
     expect(body).to.deep.equal({ event: 'customer.created', occurred_at: data.created_at, origin: 'api', data })
   })
 
-  it('contains every basic event once, with the record as of the event [HOOK-7, HOOK-8, KIT-10]', async () => {
+  it('contains every basic event once, with the record as of the event [HOOK-11, HOOK-8, KIT-10]', async () => {
     const webhook = await register()
     const cash = await company.paymentType('cash')
     const client = await customer('Ana')
@@ -73,7 +73,7 @@ describe('webhook outbox', () => {
     await expectToldAlike()
   })
 
-  it('contains deactivations, restorations and counts of an item, with its state [HOOK-7, HOOK-29, KIT-10]', async () => {
+  it('contains deactivations, restorations and counts of an item, with its state [HOOK-29, KIT-10]', async () => {
     const webhook = await register()
     const byName = await register(['catalog_item.deleted'])
     const put = (fields: object) =>
@@ -109,7 +109,7 @@ describe('webhook outbox', () => {
     await expectToldAlike()
   })
 
-  it('contains further events by name or *, never by basic [HOOK-7, KIT-10]', async () => {
+  it('contains further events by name or *, never by basic [HOOK-11, KIT-10]', async () => {
     const isBasic = (name: string) => BASIC_WEBHOOK_EVENTS.some((basic) => basic === name)
     const names = WEBHOOK_EVENTS.filter(
       (name) =>
@@ -183,7 +183,7 @@ describe('webhook outbox', () => {
     await expectToldAlike()
   })
 
-  it('shows the origin of events from other channels; the panel counts as the counter [HOOK-7] [PANEL-110]', async () => {
+  it('shows the origin of events from other channels; the panel counts as the counter [PANEL-110]', async () => {
     const webhook = await register()
     await company.run(createCustomer, { name: 'Bia', person_type: 'PF' }, 'system')
     const cash = await company.paymentType('cash')
@@ -332,7 +332,7 @@ describe('webhook outbox: operations', () => {
     }
   })
 
-  it('list deliveries newest first, in pages, with filters [HOOK-27]', async () => {
+  it('list deliveries newest first, in pages, with filters [HTTP-15]', async () => {
     const webhook = await register()
     for (const name of ['Ana', 'Bia', 'Caio', 'Davi', 'Eva']) await customer(name)
     await api.core.pool.query(
@@ -371,7 +371,7 @@ describe('webhook outbox of orders', () => {
     'order.expired',
   ]
 
-  it('contains an order’s events with its state and link for endpoints that name them [HOOK-60, KIT-10]', async () => {
+  it('contains an order’s events with its state and link for endpoints that name them [HOOK-9, KIT-10]', async () => {
     const [basic, named] = [await register(), await register(NAMES)]
     const alias = `loja-${company.id}`
     await company.run(createStore, { alias, commission_percentage: '5', sandbox: true })

@@ -42,7 +42,7 @@ describe('webhook endpoints', () => {
     return reply.body.data
   }
 
-  it('are registered with a secret that is shown once [HOOK-1]', async () => {
+  it('are registered with a secret that is shown once [HTTP-15]', async () => {
     const { secret, ...record } = await register()
     expect(secret).to.match(SECRET)
     expect(record).to.include({ ...address, events: record.events, status: 'active', last_success_at: null })
@@ -53,7 +53,7 @@ describe('webhook endpoints', () => {
     expect(listed.body.data).to.deep.equal([record])
   })
 
-  it('keep the secret out of stored responses and out of the ledger [HOOK-1]', async () => {
+  it('keep the secret out of stored responses and out of the ledger [HTTP-15]', async () => {
     const headers = { 'idempotency-key': 'um' }
     const first = await company.post('/webhooks', address, headers)
     const second = await company.post('/webhooks', address, headers)
@@ -88,7 +88,7 @@ describe('webhook endpoints', () => {
     }
   })
 
-  it('are changed, and missing once they are deleted [HOOK-5]', async () => {
+  it('are changed, and missing once they are deleted [HTTP-15]', async () => {
     const { id } = await register()
     const changed = await company.call('PATCH', `/webhooks/${id}`, { events: ['basic'], description: null })
     expect(changed.body.data).to.deep.include({ events: ['basic'], description: null, url: address.url })
@@ -120,7 +120,7 @@ describe('webhook endpoints', () => {
     expect(await show()).to.include({ status: 'active', failing_since: null })
   })
 
-  it('are active again once enabled, also from no_response [HOOK-5]', async () => {
+  it('are active again once enabled, also from no_response [HTTP-15]', async () => {
     const { id } = await register()
     await api.core.pool.query(
       `insert into webhook_health (company_id, webhook_id, failing_since, no_response_since)
@@ -175,7 +175,7 @@ describe('webhook endpoints', () => {
     expect(Buffer.byteLength(sold.text)).to.be.within(400_000, 5_000_000)
   })
 
-  it('of another company look like missing ones [HOOK-5]', async () => {
+  it('of another company look like missing ones [HTTP-15]', async () => {
     const { id } = await register()
     const other = await api.company()
     expect(idsIn(await other.get('/webhooks'))).to.deep.equal([])
@@ -185,7 +185,7 @@ describe('webhook endpoints', () => {
     expect((await company.get(`/webhooks/${id}`)).status).to.equal(200)
   })
 
-  it('are limited exactly under concurrent registrations [HOOK-4]', async () => {
+  it('are limited exactly under concurrent registrations [HTTP-15]', async () => {
     const replies = await Promise.all(
       Array.from({ length: MAX_WEBHOOKS + 10 }, () => company.post('/webhooks', address)),
     )
@@ -399,7 +399,7 @@ describe('webhook outbox: replay', () => {
     expect((await queued(webhook)).map(({ sequence }) => sequence)).to.deep.equal([1, 2])
   })
 
-  it('runs once per endpoint, for concurrent requests too; others continue [HOOK-40]', async () => {
+  it('runs once per endpoint, for concurrent requests too; others continue [HOOK-41]', async () => {
     const [webhook, other] = [await register(), await register()]
     await customer('Ana')
     const replies = await Promise.all(Array.from({ length: 8 }, () => start(webhook)))

@@ -422,7 +422,7 @@ describe('commands for keys and stores', () => {
     expect(await gate.admit(hashKey(created.key))).to.deep.equal({ kind: 'invalid' })
   })
 
-  it('create a test company with keys of their own prefix, even with the CNPJ of a real company [KIT-30]', async () => {
+  it('create a test company with keys of their own prefix, even with the CNPJ of a real company [KIT-32]', async () => {
     const made = await run('company', 'create', '--name=Testes', `--cnpj=${CNPJ}`, '--plan=api', '--test')
     expect(made).to.include({ test: true, erased_at: null })
     const keyOf = (company: string) => run('key', 'create', '--company', company, '--name=a', '--scopes=read')

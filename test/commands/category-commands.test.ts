@@ -110,7 +110,7 @@ describe('delete category', () => {
     }
   })
 
-  it('refuses items for a deleted category [ITEM-6]', async () => {
+  it('refuses items for a deleted category [REC-1]', async () => {
     const scenario = await given(companyRegistered(), drinks, item, deleted)
     const fields = { type: 'product', name: 'Chá', price: '1.00', category_id: 5 } as const
     for (const decided of [

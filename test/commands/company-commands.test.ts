@@ -206,7 +206,7 @@ describe('clock of a test company', () => {
     )
   })
 
-  it('cannot be moved for a real company [KIT-33]', async () => {
+  it('cannot be moved for a real company', async () => {
     const scenario = await given(companyRegistered())
     ;(await scenario.when(moveTestClock, { advance_days: 1 })).refuses('not_test_company')
     ;(await scenario.when(eraseTestData, {})).refuses('not_test_company')

@@ -27,7 +27,7 @@ const other = { model: '55', access_key: accessKeyOf({ model: '55' }) }
 const wrong = (field: string, message: string) => ({ fields: { [field]: [message] }, unknown_fields: [] })
 
 describe('record fiscal document', () => {
-  it('records the document of a sale, and nothing when repeated [FISCAL-1]', async () => {
+  it('records the document of a sale, and nothing when repeated [REC-3]', async () => {
     const scenario = await given(...shop)
     const decided = await scenario.when(recordFiscalDocument, input())
     decided.accepts('updated', recorded())
@@ -219,7 +219,7 @@ describe('fiscal document input', () => {
     return error ? describeIssues(error).fields : {}
   }
 
-  it('requires the whole document; the authorization may be absent only in contingency [FISCAL-1]', () => {
+  it('requires the whole document; the authorization may be absent only in contingency [REC-3]', () => {
     expect(problems(FiscalDocumentBody, fiscalDocument)).to.deep.equal({})
     const { protocol: _, authorized_at: __, xml_sha256: ___, xml_url: ____, ...required } = fiscalDocument
     expect(problems(FiscalDocumentBody, { ...required, status: 'contingency' })).to.deep.equal({})

@@ -241,7 +241,7 @@ describe('replace catalog item', () => {
     }
   })
 
-  it('compares codes by their digits, and clears absent ones [ITEM-10] [REC-2]', async () => {
+  it('compares codes by their digits, and clears absent ones [ITEM-12] [REC-2]', async () => {
     const codes = { gtin: '7891234567895', ncm: '09012100', cest: '1709600' }
     const scenario = await given(companyRegistered(), itemCreated({ id: 3, external_id: 'c', ...codes }))
     const same = await scenario.when(replaceItem, input({ ...codes, ncm: '0901.21.00', cest: '17.096.00' }))

@@ -88,7 +88,7 @@ describe('warnings of uploaded sales', () => {
 })
 
 describe('minimum stock', () => {
-  it('is recorded with three decimals, and cleared by null [STOCK-100]', async () => {
+  it('is recorded with three decimals, and cleared by null [STOCK-101]', async () => {
     expect((await create({ min_stock: '6' })).events[0]?.data).to.include({ min_stock: '6.000' })
     expect((await create({ min_stock: null })).events[0]?.data).not.to.have.property('min_stock')
     const set = event('CatalogItemUpdated', { id: 3, changes: { min_stock: '2.000' } })
@@ -101,7 +101,7 @@ describe('minimum stock', () => {
     cleared.accepts('updated', event('CatalogItemUpdated', { id: 3, changes: { min_stock: null } }))
   })
 
-  it('is left alone by a PUT without it, also one that revives the item [STOCK-100]', async () => {
+  it('is left alone by a PUT without it, also one that revives the item [STOCK-101]', async () => {
     const set = event('CatalogItemUpdated', { id: 3, changes: { min_stock: '2.000' } })
     const scenario = await given(companyRegistered(), coffee, set, event('CatalogItemDeactivated', { id: 3 }))
     const fields = { external_id: 'CAFE', name: 'Café', price: '10.00' }
@@ -111,7 +111,7 @@ describe('minimum stock', () => {
     expect(await scenario.show('catalog_item/3')).to.include({ min_stock: '4.000' })
   })
 
-  it('is refused of services [STOCK-100]', async () => {
+  it('is refused of services [STOCK-101]', async () => {
     const service = { name: 'Moagem', price: '1.00', type: 'service', min_stock: '1' }
     expect(CreateItemInput.safeParse(service).success).to.equal(false)
     const scenario = await given(companyRegistered(), itemCreated({ id: 3, type: 'service' }))

@@ -109,7 +109,7 @@ describe('place order', () => {
     decided.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 5 })
   })
 
-  it('refuses a missing or disabled store, until it is enabled again [STORE-3]', async () => {
+  it('refuses a missing or disabled store, until it is enabled again [RCV-2]', async () => {
     for (const store_alias of ['nenhuma', 'Não é um alias']) {
       const missing = await (await given(...shop)).when(placeOrder, order({ store_alias }))
       missing.refuses('validation_failed', wrong('store_alias', 'loja não encontrada'))
@@ -241,7 +241,7 @@ const givenBack = [
 const local = (n: number) => inZone(minute(n), 'America/Sao_Paulo')
 
 describe('deliver order', () => {
-  it('marks a paid order once, and keeps the mark after a refund [ORDER-40]', async () => {
+  it('marks a paid order once, and keeps the mark after a refund', async () => {
     const scenario = await given(...store, ...orderPaid())
     const decided = await scenario.when(deliverOrder, { id: 1 })
     decided.accepts('updated', event('OrderDelivered', { id: 1 }))
@@ -255,7 +255,7 @@ describe('deliver order', () => {
     expect(await returned.show('order/1')).to.include({ status: 'refunded', delivered_at })
   })
 
-  it('refuses an order that is unpaid, refunded or missing [ORDER-40]', async () => {
+  it('refuses an order that is unpaid, refunded or missing', async () => {
     const scenario = await given(...store, orderPlaced())
     const unpaid = await scenario.when(deliverOrder, { id: 1 })
     unpaid.refuses('order_not_paid')
@@ -292,7 +292,7 @@ describe('undo delivery', () => {
 describe('acknowledge alarm', () => {
   const raised = (n: number) => event('OrderAlarmRaised', { ...ofPayment(n), code: 'second_payment' })
 
-  it('records who acknowledged the alarm of a payment and when, once, and leaves others open [ORDER-41]', async () => {
+  it('records who acknowledged the alarm of a payment and when, once, and leaves others open', async () => {
     const scenario = await given(...store, ...orderPaid(), raised(2), raised(3))
     const decided = await scenario.when(acknowledgeAlarm, { id: 1, provider_payment_id: 'p2' }, 'pdv', 'user/1')
     decided.accepts('updated', event('OrderAlarmAcknowledged', ofPayment(2)))
@@ -317,7 +317,7 @@ describe('acknowledge alarm', () => {
     again.accepts('unchanged')
   })
 
-  it('does not find an alarm of a payment without one [ORDER-41]', async () => {
+  it('does not find an alarm of a payment without one', async () => {
     const scenario = await given(...store, ...orderPaid())
     for (const id of [1, 9]) {
       const decided = await scenario.when(acknowledgeAlarm, { id, provider_payment_id: 'p1' })
@@ -354,7 +354,7 @@ describe('refunds of an order', () => {
     more.refuses(...wrong('amount', 'todo o valor já foi estornado ou está em processamento'))
   })
 
-  it('never exceed the payment, even if the provider’s record lags behind [ORDER-11, PAY-26]', async () => {
+  it('never exceed the payment, even if the provider’s record lags behind [ORDER-11, PAY-27]', async () => {
     const scenario = await given(...paid, paymentRecorded(1, { ...approved, refunded: '50.00' }), requested(1, '20.00'))
     const most = wrong('amount', 'deve ser no máximo 30.00, o que ainda não foi estornado')
     const over = await scenario.when(requestRefund, asked(2, { amount: '30.01' }))
@@ -365,7 +365,7 @@ describe('refunds of an order', () => {
     fits.accepts('created', requested(2, '50.00'))
   })
 
-  it('reserve nothing once refused, and can be requested again [PAY-26]', async () => {
+  it('reserve nothing once refused, and can be requested again [PAY-27]', async () => {
     const scenario = await given(...paid, requested(1, '100.00'))
     const refused = await scenario.when(refuseRefund, { id: 1, refund_id: attemptId(1), reason: 'sem saldo' })
     refused.accepts('updated', event('OrderRefundRefused', { id: 1, refund_id: attemptId(1), reason: 'sem saldo' }))
@@ -376,7 +376,7 @@ describe('refunds of an order', () => {
     late.accepts('unchanged')
   })
 
-  it('are refused for an unpaid or missing order, or a used key [PAY-25, PAY-26]', async () => {
+  it('are refused for an unpaid or missing order, or a used key [PAY-3, PAY-27]', async () => {
     const scenario = await given(...store, orderPlaced())
     const unpaid = await scenario.when(requestRefund, asked(1))
     unpaid.refuses('order_not_paid')

@@ -60,7 +60,7 @@ describe('start payment', () => {
     })
   })
 
-  it('accepts another attempt while the order is unpaid [PAY-2]', async () => {
+  it('accepts another attempt while the order is unpaid [PAY-3]', async () => {
     const scenario = await given(
       ...shop,
       paymentStarted(1),
@@ -96,7 +96,7 @@ describe('start payment', () => {
     expect(payments[1]).to.include({ attempt_id: attemptId(1), status: 'pending', refusal: null })
   })
 
-  it('refuses orders that are paid, refunded, missing, or of a disabled store [PAY-2, STORE-3]', async () => {
+  it('refuses orders that are paid, refunded, missing, or of a disabled store [PAY-3, RCV-2]', async () => {
     const scenario = await given(...store, ...orderPaid())
     const onPaid = await scenario.when(startPayment, attempt(2))
     onPaid.refuses('order_already_paid')
@@ -117,7 +117,7 @@ describe('start payment', () => {
     })
   })
 
-  it('refuses the fifty-first attempt, and still repeats existing ones [PAY-2]', async () => {
+  it('refuses the fifty-first attempt, and still repeats existing ones [PAY-3]', async () => {
     const attempts = Array.from({ length: 50 }, (_, n) => paymentStarted(n))
     const refused = event('PaymentRefused', { id: 1, attempt_id: attemptId(7), reason: 'token' })
     const scenario = await given(...shop, ...attempts, refused)
@@ -255,7 +255,7 @@ describe('record payment', () => {
       expect(await scenario.show('order/1')).to.include({ status: 'paid' })
     })
 
-  it('is pending for a pending attempt after a refund, and refuses a new one [ORDER-5, PAY-2]', async () => {
+  it('is pending for a pending attempt after a refund, and refuses a new one [ORDER-5, PAY-3]', async () => {
     const scenario = await given(...shop, paymentStarted(1), paymentStarted(2))
     await scenario.when(recordPayment, told(2, 'pending'))
     await scenario.when(recordPayment, told(1, 'approved'))

@@ -26,7 +26,7 @@ describe('create payment type', () => {
     decided.accepts('created', paymentTypeCreated({ id: FIRST_NEW_ID, ...body, fee_percentage: '2.50' }))
   })
 
-  it('refuses the name of another type, ignoring case and blanks [TYPE-3]', async () => {
+  it('refuses the name of another type, ignoring case and blanks [REC-1]', async () => {
     const scenario = await given(companyRegistered(), paymentTypeCreated({ id: 4, name: 'Cartão' }))
     const decided = await scenario.when(createPaymentType, input({ name: ' CARTÃO ', kind: 'card' }), 'system')
     decided.refuses('duplicate_resource', { field: 'name', conflicting_id: 4 })
@@ -93,7 +93,7 @@ describe('update payment type', () => {
     decided.accepts('unchanged')
   })
 
-  it('refuses the name of another type, but not its own [TYPE-3]', async () => {
+  it('refuses the name of another type, but not its own [REC-1]', async () => {
     const scenario = await given(
       companyRegistered(),
       paymentTypeCreated({ id: 1, name: 'Pix' }),

@@ -355,7 +355,7 @@ describe('create supplier', () => {
       expect(Object.keys(describeIssues(error!).fields)).to.deep.equal(['trade_name'])
     })
 
-  it('refuses the name and the external id of another supplier [PERSON-2]', async () => {
+  it('refuses the name and the external id of another supplier [REC-1]', async () => {
     const scenario = await given(companyRegistered(), moinho)
     const name = await scenario.when(createSupplier, input({ name: 'MOINHO' }))
     name.refuses('duplicate_resource', { field: 'name', conflicting_id: 3, suggested_name: 'MOINHO (2)' })
@@ -371,7 +371,7 @@ describe('create supplier', () => {
     named.accepts('created', supplierCreated({ id: FIRST_NEW_ID }))
   })
 
-  it('keeps suppliers separate from customers [PERSON-2]', async () => {
+  it('keeps suppliers separate from customers [REC-1]', async () => {
     const scenario = await given(companyRegistered(), customerCreated({ id: 3, name: 'Moinho', external_id: 'a' }))
     const decided = await scenario.when(createSupplier, input({ name: 'Moinho', external_id: 'a' }))
     decided.accepts('created', supplierCreated({ id: FIRST_NEW_ID, external_id: 'a' }))

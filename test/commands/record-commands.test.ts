@@ -57,7 +57,7 @@ describe('input at an external id', () => {
     expect(atExternalId('x'.repeat(101), body())).to.deep.equal(refusal('deve ter no máximo 100 caracteres'))
   })
 
-  it('refuses "." and ".." in the path [REC-10]', () => {
+  it('refuses "." and ".." in the path [REC-7]', () => {
     for (const external_id of ['.', '..'])
       expect(atExternalId(external_id, body())).to.deep.equal(
         refusal('não pode ser "." nem "..", que não cabem em um endereço'),
@@ -96,7 +96,7 @@ describe('external id of a record that is written', () => {
     ['changed payable', PayableChanges, {}],
     ['new order', OrderInput, order],
   ] as readonly [string, ZodType, object][])
-    it(`is neither "." nor ".." and has no control character, of a ${record} [REC-10]`, () => {
+    it(`is neither "." nor ".." and has no control character, of a ${record} [REC-7]`, () => {
       for (const external_id of ['.', '..']) {
         const { error } = input.safeParse({ ...fields, external_id })
         expect(Object.keys(describeIssues(error!).fields)).to.deep.equal(['external_id'])

@@ -184,7 +184,7 @@ describe('record offline sale', () => {
 })
 
 describe('cancelled offline sale', () => {
-  it('is recorded as cancelled, without stock movements or receivables, like any cancelled sale [UP-10]', async () => {
+  it('is recorded as cancelled, without stock movements or receivables, like any cancelled sale [UP-16]', async () => {
     const scenario = await given(...shop)
     const sale = input({ status: 'cancelled', ...paidBy(ACCOUNT, 'pending') })
     const decided = await scenario.when(recordOfflineSale, sale, 'pdv')

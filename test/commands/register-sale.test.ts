@@ -229,7 +229,7 @@ describe('payments of a sale', () => {
     unpaid.refuses('payment_mismatch', { total: '10.00', paid: '0.00' })
   })
 
-  it('refuses payment types reserved from the API, with their reason, and unknown ones [SALE-9]', async () => {
+  it('refuses payment types reserved from the API, with their reason, and unknown ones [TYPE-2]', async () => {
     const scenario = await given(...shop)
     const payments = [cash('5.00'), { payment_type_id: CREDIT, amount: '5.00' }]
     const internal = await scenario.when(registerSale, sale({ items: [cake], payments }))
@@ -497,7 +497,7 @@ describe('customer of a sale on credit', () => {
     again.accepts('unchanged')
   })
 
-  it('is given to no other sale, and does not change [SALE-103]', async () => {
+  it('is given to no other sale, and does not change [SALE-102]', async () => {
     const cases = [
       [[onCredit(41), owed(41)], { id: 9, customer_id: 5 }, 'not_found', undefined],
       [[onCredit(41), owed(41)], { id: 8 }, 'validation_failed', wrong('customer_id', 'informe o cliente')],

@@ -62,7 +62,7 @@ describe('record stock movement', () => {
     }
   })
 
-  it('takes a count as it is, and one that finds the same too [STOCK-3]', async () => {
+  it('takes a count as it is, and one that finds the same too [STOCK-2]', async () => {
     for (const [quantity, after] of [
       ['1.5', '1.500'],
       ['0', '0.000'],
@@ -73,14 +73,14 @@ describe('record stock movement', () => {
     }
   })
 
-  it('subtracts a loss, with or without its sign [STOCK-3]', async () => {
+  it('subtracts a loss, with or without its sign [STOCK-2]', async () => {
     for (const quantity of ['2', '-2']) {
       const { decided } = await decide({ kind: 'loss', quantity, reason: 'quebrou' })
       decided.accepts('created', recorded({ kind: 'loss', after: '3.000', reason: 'quebrou' }))
     }
   })
 
-  it('adds an adjustment with its sign, and finds an item by its external id [STOCK-3]', async () => {
+  it('adds an adjustment with its sign, and finds an item by its external id [STOCK-2]', async () => {
     const { decided } = await decide({
       catalog_item_id: null,
       catalog_item_external_id: 'CAFE',

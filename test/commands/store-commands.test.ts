@@ -40,7 +40,7 @@ describe('create store', () => {
     })
   })
 
-  it('refuses a used alias, and gives the id only of the company’s own store [STORE-1]', async () => {
+  it('refuses a used alias, and gives the id only of the company’s own store', async () => {
     const own = await (await given(companyRegistered(), storeCreated())).when(createStore, input())
     own.refuses('duplicate_resource', { field: 'alias', conflicting_id: 1 })
     const scenario = await given(companyRegistered())
@@ -111,7 +111,7 @@ describe('create store', () => {
     expect(recorded(decided).privateRows).to.have.nested.property('[0].row.secrets.notification_secret', 'curto')
   })
 
-  it('accepts only valid aliases, percentages up to 100, and secrets without blanks [STORE-1]', () => {
+  it('accepts only valid aliases, percentages up to 100, and secrets without blanks', () => {
     for (const alias of ['a', 'A-loja', 'loja_1', '-loja', 'loja-', 'lo--ja', 'loja/1', 'açaí', 'x'.repeat(61), '']) {
       expect(CreateStoreInput.safeParse({ alias, commission_percentage: '5' }).success, alias).to.equal(false)
     }
@@ -202,7 +202,7 @@ describe('update store', () => {
 describe('enable and disable store', () => {
   const alias = 'padaria-ipe'
 
-  it('switch once, and change nothing when repeated [STORE-3]', async () => {
+  it('switch once, and change nothing when repeated [RCV-2]', async () => {
     const scenario = await given(companyRegistered(), storeCreated())
     for (const [wanted, name] of [
       [disableStore, 'StoreDisabled'],

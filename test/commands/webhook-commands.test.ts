@@ -40,7 +40,7 @@ function secretLeftBy({ decision }: { decision: object }) {
 }
 
 describe('register webhook', () => {
-  it('records the endpoint, and stores its secret outside the ledger [HOOK-1]', async () => {
+  it('records the endpoint, and stores its secret outside the ledger', async () => {
     const scenario = await given(...shop)
     const decided = await scenario.when(registerWebhook, { ...address, secret: 'whsec_x' })
     decided.accepts('created', event('WebhookRegistered', { id: FIRST_NEW_ID, ...address }))
@@ -53,7 +53,7 @@ describe('register webhook', () => {
     })
   })
 
-  it('is limited per company; a deleted endpoint makes room [HOOK-4]', async () => {
+  it('is limited per company; a deleted endpoint makes room', async () => {
     const many = Array.from({ length: 50 }, (_, index) => webhookRegistered({ id: index + 1 }))
     const scenario = await given(...shop, ...many)
     const refused = await scenario.when(registerWebhook, { ...address, secret: 'whsec_x' })
@@ -135,7 +135,7 @@ describe('update webhook', () => {
     same.accepts('unchanged')
   })
 
-  it('refuses a deleted endpoint [HOOK-5]', async () => {
+  it('refuses a deleted endpoint', async () => {
     const scenario = await given(...shop, webhookRegistered({ id: 1 }), event('WebhookDeleted', { id: 1 }))
     for (const id of [1, 2]) {
       const decided = await scenario.when(updateWebhook, { id, events: ['basic'] })
@@ -146,7 +146,7 @@ describe('update webhook', () => {
 })
 
 describe('switching a webhook', () => {
-  it('disables with a reason and enables again, once each [HOOK-5]', async () => {
+  it('disables with a reason and enables again, once each', async () => {
     const scenario = await given(...shop, webhookRegistered({ id: 1 }))
     const off = await scenario.when(switchOffWebhook, { id: 1, reason: 'gone' })
     off.accepts('updated', event('WebhookSwitchedOff', { id: 1, reason: 'gone' }))
@@ -168,8 +168,7 @@ describe('switching a webhook', () => {
     ['rotating', (scenario) => scenario.when(rotateSecret, { id, overlap_hours: 0, secret: 'whsec_n' })],
   ]
   for (const [what, run] of missing)
-    it(`refuses ${what} a missing endpoint [HOOK-5]`, async () =>
-      (await run(await given(...shop))).refuses('not_found'))
+    it(`refuses ${what} a missing endpoint`, async () => (await run(await given(...shop))).refuses('not_found'))
 })
 
 describe('rotate secret', () => {

@@ -104,7 +104,7 @@ describe('settings', () => {
     ['loopback', 'loopback'],
     ['loopback, 10.0.0.0/8,2001:db8::/32', 'loopback, 10.0.0.0/8,2001:db8::/32'],
   ] as const) {
-    it(`parse TRUST_PROXY=${text} [OPS-24]`, () => {
+    it(`parse TRUST_PROXY=${text} [KEY-7]`, () => {
       expect(readConfig({ TRUST_PROXY: text }).TRUST_PROXY).to.equal(value)
     })
   }

@@ -302,7 +302,7 @@ const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, va
   schema.safeParse(value).success
 
 describe('quantity', () => {
-  it('accepts up to nine integer digits and three decimals [VAL-2]', () => {
+  it('accepts up to nine integer digits and three decimals [VAL-1]', () => {
     for (const text of ['1', '1.5', '0.001', '2.50', '999999999.999']) {
       for (const schema of [Quantity, StockQuantity, SignedQuantity]) expect(accepts(schema, text), text).to.equal(true)
     }
@@ -345,7 +345,7 @@ describe('quantity', () => {
     ])
   })
 
-  it('converts to thousandths and back, always with three decimals [VAL-2]', () => {
+  it('converts to thousandths and back, always with three decimals [VAL-1]', () => {
     expect(toThousandths('1.5')).to.equal(1500)
     expect(toThousandths('-1.5')).to.equal(-1500)
     expect(Object.is(toThousandths('-0.000'), 0)).to.equal(true)

@@ -179,7 +179,7 @@ const digits = (length: number) =>
   fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: length, maxLength: length })
 
 describe('fiscal codes', () => {
-  it('accept a GTIN of each length with a valid check digit [ITEM-10]', () => {
+  it('accept a GTIN of each length with a valid check digit [ITEM-12]', () => {
     for (const gtin of ['96385074', '036000291452', '7891234567895', '17891234567892', '00012345600012']) {
       expect(Gtin.parse(gtin), gtin).to.equal(gtin)
     }
@@ -198,13 +198,13 @@ describe('fiscal codes', () => {
     )
   })
 
-  it('take SEM GTIN and what else stands for none as none, and no other text [ITEM-10]', () => {
+  it('take SEM GTIN and what else stands for none as none, and no other text [ITEM-12]', () => {
     for (const none of ['SEM GTIN', 'sem gtin', ' SEM GTIN ', '-', '--', 'n/a', 'NULL', '0', '00000000'])
       expect(Gtin.parse(none), none).to.equal(null)
     for (const other of ['SEM  GTIN', 'SEM', 'nulo']) expect(Gtin.safeParse(other).success).to.equal(false)
   })
 
-  it('refuse a GTIN with a wrong length, a wrong check digit or other characters [ITEM-10]', () => {
+  it('refuse a GTIN with a wrong length, a wrong check digit or other characters [ITEM-12]', () => {
     for (const wrong of [
       '',
       '7891234567894',
@@ -218,14 +218,14 @@ describe('fiscal codes', () => {
     }
   })
 
-  it('are stored as digits, also if sent with punctuation [ITEM-10]', () => {
+  it('are stored as digits, also if sent with punctuation [ITEM-12]', () => {
     expect(Ncm.parse('09012100')).to.equal('09012100')
     expect(Ncm.parse('0901.21.00')).to.equal('09012100')
     expect(Cest.parse('1709600')).to.equal('1709600')
     expect(Cest.parse('17.096.00')).to.equal('1709600')
   })
 
-  it('refuse an NCM or CEST with a wrong number of digits [ITEM-10]', () => {
+  it('refuse an NCM or CEST with a wrong number of digits [ITEM-12]', () => {
     for (const wrong of ['', '0901210', '090121000', '0901-2100', '09.012100', 'ABCDEFGH', '٠٩٠١٢١٠٠', 9012100]) {
       expect(Ncm.safeParse(wrong).success, String(wrong)).to.equal(false)
     }

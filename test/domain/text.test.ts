@@ -121,7 +121,7 @@ describe('external id', () => {
 })
 
 describe('name key', () => {
-  it('ignores case, outer blanks, runs of blanks and composition [PERSON-2]', () => {
+  it('ignores case, outer blanks, runs of blanks and composition [REC-1]', () => {
     expect(nameKey('  JOÃO \t da\u00a0 Silva ')).to.equal('joão da silva')
     expect(nameKey('Joa\u0303o')).to.equal(nameKey('JOÃO'))
     expect(nameKey('J\u030c')).to.equal(nameKey('\u01f0'))

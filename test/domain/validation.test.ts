@@ -148,7 +148,7 @@ describe('error descriptions of unions', () => {
 })
 
 describe('messages', () => {
-  it('are Portuguese for every value of the domain [HTTP-2]', () => {
+  it('are Portuguese for every value of the domain', () => {
     const schemas = {
       Money,
       Quantity,
@@ -174,7 +174,7 @@ describe('messages', () => {
 })
 
 describe('refusals', () => {
-  it('carry a code, and details only if there are any [HTTP-2]', () => {
+  it('carry a code, and details only if there are any', () => {
     expect(refuse('not_found')).to.deep.equal({ refused: 'not_found' })
     expect(refuse('duplicate_resource', { conflicting_id: 7 })).to.deep.equal({
       refused: 'duplicate_resource',

@@ -122,7 +122,7 @@ describe(`hostile bytes (${TITLE})`, function () {
     ]
   }
 
-  it('get a response or a closed connection, and never hang [OPS-27]', async () => {
+  it('get a response or a closed connection, and never hang [HTTP-32]', async () => {
     let count = 0
     await explore(
       fc.asyncProperty(

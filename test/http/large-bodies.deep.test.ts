@@ -136,10 +136,10 @@ describe('large bodies', function () {
     ['a sale with 90,000 items', () => [counter.sale('longa', { items: times(90_000, () => ({})) })]],
   ]
   for (const [what, sales] of uploaded)
-    it(`of a till are recorded without blocking the event loop: ${what} [HTTP-42, UP-32]`, () =>
+    it(`of a till are recorded without blocking the event loop: ${what} [HTTP-42]`, () =>
       expectServed(200, () => ({ path: '/api/sync/sales', body: JSON.stringify({ sales: sales() }) })))
 
-  it('of a till are checked without blocking the event loop: 50,000 products [HTTP-42, UP-32]', async () => {
+  it('of a till are checked without blocking the event loop: 50,000 products [HTTP-42]', async () => {
     const products = times(50_000, (n) => ({ id: n + 1, updated_at: '2026-03-10T14:00:00.000Z' }))
     const path = '/api/sync/check-conflicts'
     await expectServed(200, () => ({ path, body: JSON.stringify({ products }) }))

@@ -78,7 +78,7 @@ function useConnections(): Connections {
 describe('HTTP server with invalid input', () => {
   const { api, company, wireTo, key, creating, me } = useConnections()
 
-  describe('responds 400 with an id to anything but HTTP, and closes the connection [OPS-27]', () => {
+  describe('responds 400 with an id to anything but HTTP, and closes the connection [HTTP-32]', () => {
     const odd: Record<string, string> = {
       'a line that is no request': 'hello\r\n\r\n',
       'a TLS ClientHello': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
@@ -128,7 +128,7 @@ describe('HTTP server with invalid input', () => {
     })
   })
 
-  it('responds 431 to headers beyond 16 KB, for any number of headers [OPS-27]', async () => {
+  it('responds 431 to headers beyond 16 KB, for any number of headers [HTTP-32]', async () => {
     const long = ['X-Long', 'x'.repeat(16_400)] as const
     const many = Array.from({ length: 3_000 }, (_, n) => [`X-${n}`, 'x'] as const)
     for (const headers of [[long], many]) {
@@ -138,7 +138,7 @@ describe('HTTP server with invalid input', () => {
     expectRefusal(await exchange(api.url, bytesOf({ method: 'GET', path })), 431, 'headers_too_large')
   })
 
-  describe('shows the limit of the address, and counts the request against it [RATE-2]', () => {
+  describe('shows the limit of the address, and counts the request against it [RATE-3]', () => {
     const unreadable: Record<string, readonly [status: number, bytes: string | Buffer]> = {
       'that is no HTTP': [400, 'nonsense\r\n\r\n'],
       'without a Host': [400, 'GET /api/v1/me HTTP/1.1\r\n\r\n'],
@@ -231,7 +231,7 @@ describe('HTTP server time limits', () => {
     })
     after(() => quick.close())
 
-    it('close a silent connection, with an answer that shows the limit of the address [OPS-26, RATE-2]', async () => {
+    it('close a silent connection, with an answer that shows the limit of the address [OPS-26, RATE-3]', async () => {
       const wire = await wireTo(quick.url)
       const [reply] = await wire.answered(1)
       expectRefusal(reply, 408, 'request_timeout')

@@ -150,7 +150,7 @@ describe('names that are unique in the whole installation', () => {
   })
   after(() => core.close())
 
-  it('belong to one store under concurrent requests of several companies and processes [STORE-1]', async () => {
+  it('belong to one store under concurrent requests of several companies and processes', async () => {
     const another = await openCore({
       masterKeys,
       databaseUrl: database.url,

@@ -296,7 +296,7 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
       expect((await user.get(`${PATH}/${id}/pagamentos/999999/estornar`)).status).to.equal(404)
     })
 
-    it('the open amount is the same in list, file, balances and summary [ACCT-11] [PANEL-162]', async () => {
+    it('the open amount is the same in list, file, balances and summary [PANEL-420] [PANEL-162]', async () => {
       const id = await partyId('Maria')
       const one = await account({ amount: '100.00', due_date: today, [`${party}_id`]: id })
       await settle(one.id, { payment_method: 'pix', received: '38,77' })

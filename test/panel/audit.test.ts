@@ -342,7 +342,7 @@ describe('panel: audit pack', () => {
     expect(await shown()).to.include(`Pessoa`)
   })
 
-  it('ends with an error when the client disconnects [AUDIT-24, AUDIT-26]', async () => {
+  it('ends with an error when the client disconnects [OPS-60, AUDIT-26]', async () => {
     const source = { ...api.core }
     const wanted = await beginPack(api.core, company.id, {
       isOpened: true,

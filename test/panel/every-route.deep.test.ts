@@ -303,7 +303,7 @@ describe('panel: every route', function () {
     })
 
   for (const { path, asOf } of PAGES.filter(aboutRecords))
-    it(`responds 404 for records of another company: GET ${path} [PANEL-6]`, async () => {
+    it(`responds 404 for records of another company: GET ${path} [HTTP-9]`, async () => {
       const address = await addressOf(panel, path)
       for (const query of asOf ? ['', '?em=0'] : ['']) {
         const answer = told(await stranger.get(address + query))
@@ -327,7 +327,7 @@ describe('panel: every route', function () {
     })
 
   for (const { path } of FORMS.filter(aboutRecords))
-    it(`refuses records of another company, without changes: POST ${path} [PANEL-6]`, async () => {
+    it(`refuses records of another company, without changes: POST ${path} [HTTP-9]`, async () => {
       const address = await addressOf(panel, path)
       const before = await revisions()
       const answer = told(await stranger.post(address, await signed(stranger)))

@@ -436,7 +436,7 @@ describe('panel: files from Excel, LibreOffice, other programs and Tillbook', ()
     })
   })
 
-  it('take SEM GTIN as no GTIN, and as no barcode [ITEM-10]', async () => {
+  it('take SEM GTIN as no GTIN, and as no barcode [ITEM-12]', async () => {
     const file = 'SKU;Nome;Preço;EAN;cEAN\nA1;Café;1,00;SEM GTIN;SEM GTIN\nA2;Chá;2,00;SEM GTIN;7891234567895'
     const { done } = await importOf(ITEMS, file)
     expect(done).to.match(/Criados 2/)

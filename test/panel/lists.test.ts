@@ -325,7 +325,7 @@ describe('panel: guidance', () => {
     })
   })
 
-  it('explains a moment in the future, and one before the first event, on a page of its own [PANEL-503]', async () => {
+  it('explains a moment in the future, and one before the first event, on a page of its own [ASOF-2]', async () => {
     for (const path of ['/painel/clientes', '/painel/catalogo.csv']) {
       const future = await owner.get(`${path}?em=2999-01-01T10:00`)
       expect([future.status, textIn(future.html)]).to.satisfy(

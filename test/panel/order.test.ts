@@ -99,7 +99,7 @@ describe('panel: payments and refunds of an order', () => {
       expect(await show(id)).to.include({ refunded_total: '0.00' })
     })
 
-    it('is recorded as pending without a provider response, and completed by a retry [PAY-25]', async () => {
+    it('is recorded as pending without a provider response, and completed by a retry [PAY-3]', async () => {
       const id = await paid()
       const path = `${pathOf(id)}/devolver`
       provider.twistRefund((give) => {
@@ -152,7 +152,7 @@ describe('panel: payments and refunds of an order', () => {
     expect(textIn((await owner.get('/painel/loja')).html)).to.include('Pago Contestação aberta')
   })
 
-  it('shows an alarm until an owner acknowledges it [ORDER-41]', async () => {
+  it('shows an alarm until an owner acknowledges it', async () => {
     const id = await paidTwice()
     const isTold = async () => [
       (await shown(id)).includes('Alerta de'),
@@ -215,7 +215,7 @@ describe('panel: payments and refunds of an order', () => {
       .and.to.match(new RegExp(`;${id};`))
   })
 
-  it('marks a paid order as delivered, and undoes it [ORDER-40]', async () => {
+  it('marks a paid order as delivered, and undoes it', async () => {
     const id = await paid()
     const revision = (await company.get('/me')).headers.get('x-ledger-revision')
     const clerk = await panelUser(api, company, 'clerk')

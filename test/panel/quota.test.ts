@@ -73,7 +73,7 @@ describe('panel: request quota', () => {
     expect(rows).to.deep.equal([{ name: 'Ana' }])
   })
 
-  it('does not limit logout and login [PANEL-303]', async () => {
+  it('does not limit logout and login [PANEL-302]', async () => {
     const { html } = await clerk.get('/painel/conta')
     await statuses(clerk, ofSession)
     expect((await clerk.get('/painel')).status).to.equal(429)
@@ -82,7 +82,7 @@ describe('panel: request quota', () => {
     expect((await clerk.logIn()).status).to.equal(303)
   })
 
-  it('does not count static files, and counts live streams separately [PANEL-303]', async () => {
+  it('does not count static files, and counts live streams separately [PANEL-302]', async () => {
     const { html } = await clerk.get('/painel/conta')
     const files = [...html.matchAll(/(?:href|src)="(\/painel\/assets\/[^"]+)"/g)].map(([, path]) => path as string)
     expect(files.length).to.be.above(3)

@@ -142,7 +142,7 @@ describe('panel: a sale', () => {
       expect(then).not.to.include('/cancelar').and.not.to.include('/documento-fiscal')
     })
 
-    it('responds 404 for another company, on every page and form [PANEL-6]', async () => {
+    it('responds 404 for another company, on every page and form [HTTP-9]', async () => {
       const { id } = await counter.sell()
       const other = await panelUser(api, await api.company())
       for (const path of [`/vendas/${id}`, `/vendas/${id}/cancelar`, `/vendas/${id}/documento-fiscal`, '/vendas/abc'])

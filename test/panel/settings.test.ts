@@ -335,7 +335,7 @@ describe('panel: settings', () => {
       expect(await shown('/painel')).not.to.include('Ambiente de testes.')
     })
 
-    it('refuses to empty a real company [KIT-33]', async () => {
+    it('refuses to empty a real company', async () => {
       expect(await shown(`${HOME}/teste/esvaziar`)).to.include('Esta é uma empresa real')
     })
   })
@@ -418,7 +418,7 @@ describe('panel: integrations', () => {
     const registered = async (): Promise<string> =>
       /href="([^"]*webhooks\/\d+)"/.exec((await register()).html)?.[1] ?? ''
 
-    it('are registered with a secret that is shown once [HOOK-1]', async () => {
+    it('are registered with a secret that is shown once', async () => {
       const { status, html } = await register({ events: ['sale.completed', 'customer.created'], description: 'ERP' })
       expect(status).to.equal(200)
       expect(secretIn(html)).to.match(/^whsec_/)

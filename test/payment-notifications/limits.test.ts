@@ -133,7 +133,7 @@ describe('limits of the notification receiver', () => {
     expect((await notify(shop, order.id, plan, from('2001:db8:1:3::1'))).status).to.equal(200)
   })
 
-  it('ignores addresses claimed by untrusted clients [OPS-24]', async () => {
+  it('ignores addresses claimed by untrusted clients [KEY-7]', async () => {
     await open({ notificationsPerMinute: 1 })
     expect((await notify(shop, order.id, plan, from('203.0.113.1'))).status).to.equal(200)
     expect((await notify(shop, order.id, plan, from('203.0.113.2'))).status).to.equal(429)
@@ -414,7 +414,7 @@ describe('notification receiver refuses without changes, and stores,', () => {
     ['control characters', '\u0000'],
     ['a member twice', '{"type":"payment","live_mode":false,"data":{"id":"1","id":"2"}}'],
   ] as const) {
-    it(`${name} [RCV-8]`, async () => refused(await notify(shop, order.id, body), 400, 'malformed_json'))
+    it(`${name} [SYNC-40]`, async () => refused(await notify(shop, order.id, body), 400, 'malformed_json'))
   }
 
   it('invalid UTF-8, as far as it is readable', async () => {
@@ -448,20 +448,20 @@ describe('notification receiver refuses without changes, and stores,', () => {
     ['an invalid notification id', told('1', { id: {} }), 'id'],
     ['an action that is not a text', told('1', { action: 1 }), 'action'],
   ] as const) {
-    it(`a payload with ${name} [RCV-8]`, async () => {
+    it(`a payload with ${name} [SYNC-40]`, async () => {
       const reply = await notify(shop, order.id, body)
       await refused(reply, 400, 'invalid_notification')
       expect(reply.body.error.details.fields).to.have.all.keys(field)
     })
   }
 
-  it('a body above the limit, without reading it [RCV-8]', async () => {
+  it('a body above the limit, without reading it [SYNC-40]', async () => {
     const reply = await notify(shop, order.id, told('1', { x: 'x'.repeat(8_192) }))
     await refused(reply, 413, 'payload_too_large')
     expect(await lastKept()).to.include({ payload: null, order_id: order.id })
   })
 
-  it('a missing, disabled or foreign store or order, with equal responses [STORE-3, RCV-2]', async () => {
+  it('a missing, disabled or foreign store or order, with equal responses [RCV-2]', async () => {
     const other = await openShop(database.url, { provider }, FOREIGN_IDS)
     const foreign = await other.order()
     const closedAlias = await shop.store()

@@ -132,7 +132,7 @@ describe('notification receiver', () => {
       ],
       ['it comes from production and the store is a sandbox', { live_mode: true }],
     ] as const) {
-      it(`if ${name}; without a provider call [RCV-3]`, async () => {
+      it(`if ${name}; without a provider call [RCV-4]`, async () => {
         const { status, body } = await notify(shop, order.id, told(payment.id, changes))
         expect(status).to.equal(200)
         expect(body).to.include({ processed: false, order_id: order.id, status: 'pending' })
@@ -142,7 +142,7 @@ describe('notification receiver', () => {
       })
     }
 
-    it('if it comes from the sandbox and the store is in production [RCV-3]', async () => {
+    it('if it comes from the sandbox and the store is in production [RCV-4]', async () => {
       const alias = await shop.store({ sandbox: false })
       const real = await shop.order(alias)
       const live = paymentOf(real, { liveMode: true })
@@ -354,7 +354,7 @@ describe('notification receiver without a working provider', () => {
     expect((await notify(shop, order.id, told(payment.id))).body).to.include({ processed: true, status: 'paid' })
   })
 
-  it('responds 500 if the store’s credentials are rejected [PAY-5]', async () => {
+  it('responds 500 if the store’s credentials are rejected [PAY-53]', async () => {
     provider.before = () => Promise.reject(new ProviderMisconfigured('401'))
     const reply = await notify(shop, order.id, told(payment.id))
     expect([reply.status, reply.body.error.code]).to.deep.equal([500, 'provider_configuration_invalid'])
@@ -481,7 +481,7 @@ describe('notifications in the format IPN', () => {
     expect(reply.body, reply.text).to.include({ processed: true, status: 'paid' })
   })
 
-  it('need a complete query, and no other body [RCV-8, RCV-42]', async () => {
+  it('need a complete query, and no other body [SYNC-40, RCV-42]', async () => {
     await open()
     for (const [query, body] of [
       ['', undefined],

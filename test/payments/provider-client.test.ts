@@ -251,7 +251,7 @@ describe('payment provider client: failures', () => {
     expect(await failure(provider.clientOf().createPayment(account, newPayment()))).to.be.instanceOf(ProviderConflict)
   })
 
-  it('treats a rejected or cancelled refund as a refusal, and an undecided one as pending [PAY-26, PAY-27]', async () => {
+  it('treats a rejected or cancelled refund as a refusal, and an undecided one as pending [PAY-27]', async () => {
     const refund = () => provider.clientOf().createRefund(account, { refundId: '1', paymentId: '2', amountCents: 100 })
     for (const status of ['rejected', 'cancelled']) {
       provider.answer = json(201, { id: 7, payment_id: 2, amount: 1, status })

@@ -201,7 +201,7 @@ describe('orders read model', () => {
     })
   })
 
-  it('lists alarms in order, with their acknowledgements [ORDER-41]', async () => {
+  it('lists alarms in order, with their acknowledgements', async () => {
     const scenario = await given(
       ...shop,
       event('OrderAlarmRaised', { ...ofPayment(2), code: 'second_payment' }),

@@ -178,7 +178,7 @@ describe('checkout page', () => {
     expect(html).to.include('https://provider.example/b').and.not.to.include('name="codigo"')
   })
 
-  it('repeats an unanswered attempt under its key, and starts a new one after a refusal [PAY-40, PAY-44]', async () => {
+  it('repeats an unanswered attempt under its key, and starts a new one after a refusal [PAY-40, PAY-62]', async () => {
     const { path, id } = await place()
     provider.twist(() => {
       throw new ProviderUnavailable('late')
@@ -239,7 +239,7 @@ describe('checkout page', () => {
     expect(textIn(html)).to.include('Não foi possível gerar o código Pix. Nada foi cobrado')
   })
 
-  it('states that the store accepts no payments if its credentials are rejected, without details [PAY-44]', async () => {
+  it('states that the store accepts no payments if its credentials are rejected, without details [PAY-62]', async () => {
     const { path } = await place()
     provider.twist(() => {
       throw new ProviderMisconfigured('the token TEST-access-token was not accepted')

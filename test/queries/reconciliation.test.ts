@@ -76,7 +76,7 @@ describe('reconciliation of sales', () => {
       return { order, refund }
     }
 
-    it('counts a return on its own day by way of paying [PANEL-420] [ACCT-11]', async () => {
+    it('counts a return on its own day by way of paying [PANEL-420] [PANEL-420]', async () => {
       const company = await api.company()
       const { order, refund } = await soldOrder(company)
       await refund('2026-03-11', '6.30')

@@ -21,7 +21,7 @@ describe('tokens of tills', () => {
   const sql = (text: string, values: unknown[] = []) => api.core.pool.query(text, values)
 
   describe('POST /api/auth/login', () => {
-    it('returns a valid token with its user, without the API add-on [TOKEN-1]', async () => {
+    it('returns a valid token with its user, without the API add-on [TOKEN-3]', async () => {
       const reply = await logIn(api.url, user)
       expect(reply.status, reply.text).to.equal(200)
       const { token } = reply.body.data
@@ -39,13 +39,13 @@ describe('tokens of tills', () => {
       expect((await tillWith(api.url, user, token).get('/sync/status')).status).to.equal(200)
     })
 
-    it('accepts the address in capitals and with blanks [TOKEN-1, SYNC-2]', async () => {
+    it('accepts the address in capitals and with blanks [TOKEN-3, SYNC-2]', async () => {
       const till = tillWith(api.url, user, '')
       const credentials = { email: ` ${user.email.toUpperCase()} `, password: user.password, device: 'Caixa 1' }
       expect((await till.post('/auth/login', credentials)).status).to.equal(200)
     })
 
-    it('keeps the tokens of several tills valid [TOKEN-1]', async () => {
+    it('keeps the tokens of several tills valid [TOKEN-3]', async () => {
       const tills = [await openTill(api.url, company, user), await openTill(api.url, company, user)]
       for (const till of tills) expect((await till.get('/auth/user')).status).to.equal(200)
     })
@@ -75,7 +75,7 @@ describe('tokens of tills', () => {
       })
     }
 
-    it('stores neither token nor password, only the hash of the token [TOKEN-1]', async () => {
+    it('stores neither token nor password, only the hash of the token [TOKEN-3]', async () => {
       const { token } = await openTill(api.url, company, user)
       const { rows } = await sql(`select t::text as row from ops.sync_tokens t where user_id = $1`, [user.id])
       expect(rows).not.to.be.empty

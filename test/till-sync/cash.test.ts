@@ -40,7 +40,7 @@ describe('POST /api/sync/cash', () => {
   const session = async (id = 's1'): Promise<Json> =>
     (await company.get(`/cash-sessions?session_id=${id}`)).body.data[0]
 
-  it('records each movement, and one bad one blocks none [CASH-1]', async () => {
+  it('records each movement, and one bad one blocks none [UP-1]', async () => {
     const [opened, bad, out] = [movement('opened'), movement('in', { amount: -1 }), movement('out', { amount: 4 })]
     expect(await send([opened, bad, out])).to.deep.equal({
       success: true,
@@ -88,7 +88,7 @@ describe('POST /api/sync/cash', () => {
     expect(results.at(-1).status).to.equal('created')
   })
 
-  it('refuses each element that is no movement [CASH-1]', async () => {
+  it('refuses each element that is no movement [UP-1]', async () => {
     const odd = await send([null, 'x', { offline_id: {}, kind: 'opened' }])
     expect(odd.summary.error_count).to.equal(3)
   })

@@ -21,7 +21,7 @@ describe('till login of a user with several companies', () => {
   const logIn = (company_id?: unknown, password = user.password) =>
     tillWith(api.url, user, '').post('/auth/login', { email: user.email, password, company_id })
 
-  it('names the company; without it the response lists the choices [TOKEN-20]', async () => {
+  it('names the company; without it the response lists the choices [SYNC-40]', async () => {
     for (const company_id of [undefined, null, 999_999]) {
       const reply = await logIn(company_id)
       expect(reply.status).to.equal(422)
@@ -52,13 +52,13 @@ describe('till login of a user with several companies', () => {
     expect((await logIn(companies[0].id, 'outra senha boa')).status).to.equal(200)
   })
 
-  it('reveals no company without the password [TOKEN-20]', async () => {
+  it('reveals no company without the password [SYNC-40]', async () => {
     const wrong = await logIn(companies[0].id, 'outra senha')
     expectFailure(wrong, 401)
     expect((await logIn(undefined, 'outra senha')).text).to.equal(wrong.text)
   })
 
-  it('needs no company if one is left, and tokens of the others stay valid [TOKEN-20, TOKEN-21]', async () => {
+  it('needs no company if one is left, and tokens of the others stay valid [SYNC-40, TOKEN-21]', async () => {
     const tokens = await Promise.all(companies.map(async ({ id }) => (await logIn(id)).body.data.token as string))
     await companies[1].run(deactivateUser, { id: otherId })
     const replies = await Promise.all(tokens.map((token) => tillWith(api.url, user, token).get('/sync/status')))

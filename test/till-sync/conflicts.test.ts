@@ -36,7 +36,7 @@ describe('POST /api/sync/check-conflicts', () => {
     expect(await check([])).to.deep.equal([])
   })
 
-  it('reports an update, with the current product [SYNC-15]', async () => {
+  it('reports an update, with the current product [SYNC-40]', async () => {
     const id = await create({ stock: '5' })
     const [before] = await downloaded()
     await company.call('PATCH', `/catalog/items/${id}`, { price: '2.50' })
@@ -64,7 +64,7 @@ describe('POST /api/sync/check-conflicts', () => {
     expect(warnings).to.deep.equal([])
   })
 
-  it('does not report stock movements [SYNC-15]', async () => {
+  it('does not report stock movements [SYNC-40]', async () => {
     const id = await create({ stock: '5' })
     const known = await downloaded()
     await company.call('PATCH', `/catalog/items/${id}`, { stock_adjustment: '-2' })
@@ -72,7 +72,7 @@ describe('POST /api/sync/check-conflicts', () => {
     expect(await check(known)).to.deep.equal([])
   })
 
-  it('reports a deletion with its time [SYNC-15]', async () => {
+  it('reports a deletion with its time [SYNC-40]', async () => {
     const id = await create()
     const [known] = await downloaded()
     await company.call('DELETE', `/catalog/items/${id}`)
@@ -88,14 +88,14 @@ describe('POST /api/sync/check-conflicts', () => {
     ])
   })
 
-  it('reports a product that became a service as deleted [SYNC-15]', async () => {
+  it('reports a product that became a service as deleted [SYNC-40]', async () => {
     const id = await create()
     const known = await downloaded()
     await company.call('PATCH', `/catalog/items/${id}`, { type: 'service' })
     expect((await check(known)).map(({ id, reason }: Json) => [id, reason])).to.deep.equal([[id, 'deleted']])
   })
 
-  it("reports another company's product like a missing one [SYNC-15]", async () => {
+  it("reports another company's product like a missing one [SYNC-40]", async () => {
     const foreign = await create({}, await api.company())
     const missing = 900_000_001
     const unknown = (id: number) => ({

@@ -38,7 +38,7 @@ describe('errors of the till sync', () => {
   })
 
   for (const [path, allow] of ROUTES) {
-    it(`${path} responds 405 to methods other than ${allow}, with or without a token [SYNC-3]`, async () => {
+    it(`${path} responds 405 to methods other than ${allow}, with or without a token [SYNC-40]`, async () => {
       for (const method of METHODS.filter((one) => !allow.includes(one))) {
         for (const one of [till, tillWith(api.url, till.user, 'x')]) {
           const reply = await one.call(method, path)
@@ -49,7 +49,7 @@ describe('errors of the till sync', () => {
     })
   }
 
-  it('routes that do not exist are 404 [SYNC-3]', async () => {
+  it('routes that do not exist are 404 [SYNC-40]', async () => {
     for (const path of [
       '',
       '/',
@@ -87,7 +87,7 @@ describe('errors of the till sync', () => {
         body,
       })
 
-    it('of invalid JSON is 422 [SYNC-3]', async () => {
+    it('of invalid JSON is 422 [SYNC-40]', async () => {
       for (const body of ['{', '{"email":}', "{'email':'a'}", '{} {}', 'email=a&password=b', '"\\x"']) {
         expectFailure(await login(body, 'application/json'), 422, /não é um JSON válido/)
       }
@@ -95,7 +95,7 @@ describe('errors of the till sync', () => {
       expectFailure(await login(latin1, 'application/json'), 422, /não é um JSON válido/)
     })
 
-    it('of another type is 415 [SYNC-3]', async () => {
+    it('of another type is 415 [SYNC-40]', async () => {
       for (const type of [
         undefined,
         'text/plain',
@@ -106,7 +106,7 @@ describe('errors of the till sync', () => {
       }
     })
 
-    it('an unauthenticated body of more than 16 KB is 413 naming the limit [SYNC-4]', async () => {
+    it('an unauthenticated body of more than 16 KB is 413 naming the limit [SYNC-40]', async () => {
       const padded = (bytes: number) => '{}'.padEnd(bytes)
       const errors = expectFailure(await login(padded(16_385), 'application/json'), 413)
       expect(errors).to.deep.equal({ body: ['deve ter no máximo 16384 bytes'] })
@@ -114,7 +114,7 @@ describe('errors of the till sync', () => {
     })
   })
 
-  it('plain HTTP is 403 before the password is checked, except under a loopback name [SYNC-5]', async () => {
+  it('plain HTTP is 403 before the password is checked, except under a loopback name [KEY-7]', async () => {
     const headers = { host: 'api.example.com', 'content-type': 'application/json' }
     const body = JSON.stringify({ email: till.user.email, password: till.user.password })
     const reply = await rawRequest(api.url, { method: 'POST', path: '/api/auth/login', headers, body })

@@ -18,7 +18,7 @@ async function errorsOf(read: () => unknown): Promise<Record<string, string[]>> 
 describe('lists that tills upload', () => {
   const schemas: [list: string, schema: z.ZodType, rule: string, most: string][] = [
     ['sales', UploadedSales, 'UP-1', 'no máximo 1000 vendas por envio'],
-    ['movements', UploadedMovements, 'CASH-1', 'no máximo 1000 movimentos por envio'],
+    ['movements', UploadedMovements, 'UP-1', 'no máximo 1000 movimentos por envio'],
   ]
   for (const [list, schema, rule, most] of schemas) {
     const noList: [what: string, body: unknown, field: string][] = [

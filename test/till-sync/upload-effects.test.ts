@@ -152,7 +152,7 @@ describe('uploaded sales', () => {
     expect((await company.get(`/sales?customer_id=${own}`)).body.data).to.have.length(1)
   })
 
-  it('uploaded as cancelled are cancelled in API v1, and move no stock [UP-10]', async () => {
+  it('uploaded as cancelled are cancelled in API v1, and move no stock [UP-16]', async () => {
     const { sale_id: id } = await first(counter.sale('a', { status: 'cancelled' }))
     const { data } = (await company.get(`/sales/${id}`)).body
     expect(data).to.include({ status: 'cancelled', origin: 'pdv', cancelled_at: data.created_at })

@@ -129,7 +129,7 @@ describe('POST /api/sync/sales', () => {
     expect(await counter.stock()).to.equal('-1.000')
   })
 
-  it('refuses an upload of more than 5 MB with 413, and accepts one of exactly 5 MB [SYNC-4]', async () => {
+  it('refuses an upload of more than 5 MB with 413, and accepts one of exactly 5 MB [SYNC-40]', async () => {
     const limit = 5 * 1_048_576
     const body = JSON.stringify({ sales: [counter.sale('a')] })
     const ofSize = (bytes: number) => `${' '.repeat(bytes - body.length)}${body}`

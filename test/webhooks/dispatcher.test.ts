@@ -161,7 +161,7 @@ describe('the dispatcher', () => {
     expect(idsOf(receiver.received)).to.deep.equal([sent])
   })
 
-  it('keeps the newest twenty attempts of a delivery [HOOK-27]', async () => {
+  it('keeps the newest twenty attempts of a delivery', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing
     await queue(tests.pool, await addEndpoint(tests.pool, receiver.url))
@@ -411,7 +411,7 @@ describe('delivery leases', () => {
     expect([some, full].map((each) => countOf(claims, each))).to.deep.equal([2, 0])
   })
 
-  it('ignore failures from before the endpoint was enabled again [HOOK-5]', async () => {
+  it('ignore failures from before the endpoint was enabled again', async () => {
     const added = await endpoint({ success: '-2 hours', failing: '-1 hour' })
     expect(countOf(await take(), added)).to.equal(64)
   })

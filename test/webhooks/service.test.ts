@@ -396,7 +396,7 @@ describe('old deliveries', () => {
   const rows = async (table: string) =>
     (await pool.query<{ id: string }>(`select id from ${table} order by id`)).rows.map(({ id }) => id)
 
-  it('are deleted after 30 days with their messages, unless they are pending [HOOK-27, OPS-22]', async () => {
+  it('are deleted after 30 days with their messages, unless they are pending [OPS-22]', async () => {
     const endpoint = await addEndpoint(pool, 'http://127.0.0.1/')
     const [old, waiting, recent, oldButAskedAgain] = await queue(pool, endpoint, 4)
     const { rows: before } = await pool.query<{ id: string; message_id: string }>(

@@ -193,7 +193,7 @@ describe('the client', () => {
       expect(records).to.deep.equal(await present())
     })
 
-    it('report once per resource that a test company was erased, and later records [KIT-38]', async () => {
+    it('report once per resource that a test company was erased, and later records [HTTP-15]', async () => {
       company = await api.company({ test: true })
       await categories(2)
       const resources = ['/catalog/categories', '/customers', '/webhooks'] as const

@@ -85,7 +85,7 @@ const Me = z
   })
   .meta({ id: 'Me', examples: [meExample] })
 
-/** BATCH-1, LIST-2, HTTP-7. */
+/** BATCH-2, LIST-3, HTTP-15. */
 const FIXED_LIMITS = { batch_items: MAX_BATCH_ITEMS, page_size: MAX_LIMIT, body_bytes: MAX_BODY_BYTES }
 
 export const meRoute = readRoute({

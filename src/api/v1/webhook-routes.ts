@@ -128,7 +128,7 @@ function checkUrl(url: string | undefined, { allowPrivateTargets }: InputDepende
   return problem === null ? null : invalid('url', problem)
 }
 
-/** Addresses of webhooks (HOOK-1). */
+/** Addresses of webhooks (HTTP-15). */
 export const webhookRoutes: readonly Route[] = [
   listRoute({
     outlastsReset: true,
@@ -353,7 +353,7 @@ const ReplayFields = z.strictObject({
   }),
 })
 
-/** Deliveries of an address, and their replay (HOOK-27). */
+/** Deliveries of an address, and their replay (HTTP-15). */
 export const deliveryRoutes: readonly Route[] = [
   readRoute({
     path: '/webhooks/:id/deliveries',

@@ -40,7 +40,7 @@ CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=
 `
 
 describe('checkpoints', () => {
-  it('have three lines: origin, size, root [PROOF-3, CELL-9]', () => {
+  it('have three lines: origin, size, root [PROOF-2, CELL-9]', () => {
     const checkpoint = parseCheckpoint(TEXT)
     expect(checkpoint?.origin).to.equal(originOf(INSTALLATION, 7))
     expect(checkpoint?.size).to.equal(20_852_163)
@@ -52,7 +52,7 @@ describe('checkpoints', () => {
     expect(originOf(INSTALLATION, 7, 2)).to.equal(`tillbook/${INSTALLATION}/company-7/2`)
   })
 
-  it('are refused in any other form [PROOF-3]', () => {
+  it('are refused in any other form [PROOF-2]', () => {
     const others = [
       '',
       TEXT.trimEnd(),
@@ -69,7 +69,7 @@ describe('checkpoints', () => {
     for (const text of others) expect(parseCheckpoint(text), text).to.equal(null)
   })
 
-  it('make self-contained proofs [PROOF-3]', () => {
+  it('make self-contained proofs [PROOF-2]', () => {
     const checkpoint = `${TEXT}\n— ${originOf(INSTALLATION, 7)} AAAAAAAA\n`
     const proof = { index: 73_894, hashes: [EMPTY_ROOT, leafHash(EMPTY_ROOT)], checkpoint }
     const text = proofText(proof)
