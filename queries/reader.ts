@@ -172,7 +172,7 @@ export const WHOLE: Sight = { hidesPersons: false, hidesCosts: false, hidesPayab
 
 /**
  * What a statement reads of a table, if less than all of it. Only as-of queries use it: they reconstruct just these
- * rows (ADR-0016).
+ * rows (ADR-0039).
  */
 export type ReadScope =
   /** Any row, but neither hot columns (`Past`) nor `revision` and `changed_at`. */

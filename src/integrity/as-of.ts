@@ -90,7 +90,7 @@ export class PastUnavailable extends Unavailable {
 const NEVER = new AbortController().signal
 
 /**
- * Runs work on a company's past state (ADR-0016). Unchanged rows are read from their tables; changed ones are
+ * Runs work on a company's past state (ADR-0039). Unchanged rows are read from their tables; changed ones are
  * reconstructed from the events that changed them. Refuses a revision or time that the ledger does not have. Stops when
  * `gone` reports that the client has disconnected. @throws PastUnavailable
  */

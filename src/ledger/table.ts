@@ -50,7 +50,7 @@ export interface Table<R> {
 }
 
 /**
- * How past states of a company's rows are reconstructed (ADR-0016). Each row has the `revision` of its last change.
+ * How past states of a company's rows are reconstructed (ADR-0039). Each row has the `revision` of its last change.
  */
 export interface HistoryDeclaration<C extends string = string> {
   /** Integer column that identifies a row within the company. */
