@@ -35,8 +35,8 @@ COPY src/postgres/migrations src/postgres/migrations
 # So are the files that pages load.
 COPY src/http/static src/http/static
 COPY src/panel/static src/panel/static
-COPY src/public-pages/checkout/static src/public-pages/checkout/static
-COPY src/public-pages/receipt/static src/public-pages/receipt/static
+COPY src/public/checkout/static src/public/checkout/static
+COPY src/public/receipt/static src/public/receipt/static
 # What auditors are given.
 COPY verifier verifier
 COPY docs/proof.md docs/proof.md

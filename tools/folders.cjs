@@ -33,23 +33,18 @@ exports.FOLDERS = [
   ['projections', 'what we know: tables, what each event does to their rows, and rollups of sales'],
   ['queries', 'how we answer: SELECTs that return the answer’s JSON text'],
   ['commands', 'what may happen: input schema, needed rows, a pure `decide`'],
-  ['src/notifications', 'notifications by e-mail and their templates'],
-  ['src/access', 'API keys and quotas, logins, tokens, sessions, passwords'],
-  ['src/imports', 'files that people import: parsed as tables, stored until they are imported'],
+  ['src/access', 'API keys and quotas, logins, tokens, sessions, passwords, e-mails'],
   ['src/privacy', 'erasure of persons, restored persons, export of a person’s data'],
-  ['src/refused-sales', 'refused sales of tills, until a person has resolved them'],
   ['src/payments', 'the payment provider behind a port, payments, refunds, log of notifications, sweep'],
   ['src/config', 'every setting with its unit and default'],
-  ['src/integrity', 'verification, checkpoints, proofs, attestors, receipts, a company as of a moment'],
+  ['src/integrity', 'verification, checkpoints, proofs, attestors, receipts, a company as of a moment and its move'],
   ['src/http', 'toolkit of the interfaces: server, answers, problems, bodies, request log, live updates of pages'],
-  ['src/webhooks', 'transactional outbox, delivery leases, dispatcher, signatures, endpoint health'],
+  ['src/webhooks', 'transactional outbox, delivery leases, dispatcher, signatures, endpoint health and its e-mails'],
   ['src/services.ts', 'the services of a process as one record, which every interface is given'],
   ['src/api', 'API v1: routes as descriptors, contract, `/docs`'],
-  ['src/public-pages', 'pages without a login, in Portuguese: checkout of an order, verification of a receipt'],
+  ['src/public', 'what needs no login: checkout of an order, verification of a receipt, the provider’s notifications'],
   ['src/panel', 'the panel of subscribers, in Portuguese'],
-  ['src/payment-notifications', 'the receiver of the payment provider’s notifications'],
   ['src/till-sync', 'the sync interface of tills'],
-  ['src/cells', 'moves a company between installations: what travels with it'],
   ['src/service', 'what a process is made of: core, roles, app, metrics'],
   [
     'demo',
@@ -60,4 +55,4 @@ exports.FOLDERS = [
 ]
 
 /** Interfaces stand side by side: none imports another. */
-exports.INTERFACES = ['src/api', 'src/till-sync', 'src/payment-notifications', 'src/panel', 'src/public-pages']
+exports.INTERFACES = ['src/api', 'src/till-sync', 'src/panel', 'src/public']

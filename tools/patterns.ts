@@ -26,8 +26,8 @@ const JUSTIFIED: readonly (readonly [path: string, part: string, reason: string]
   ['src/http/assets.ts', '', 'our own style sheets'],
   ['src/http/bodies.ts', 'boundary', 'a header; each start ends at the next semicolon'],
   ['src/http/bodies.ts', 'name', 'a header of at most 2 KB'],
-  ['src/imports/encoding.ts', '\\S*$', 'pieces of at most 20 characters'],
-  ['src/imports/workbook.ts', '"[^"]*"', 'number formats of at most 255 characters'],
+  ['src/panel/import/encoding.ts', '\\S*$', 'pieces of at most 20 characters'],
+  ['src/panel/import/workbook.ts', '"[^"]*"', 'number formats of at most 255 characters'],
   ['src/integrity/time-stamp-token.ts', 'BEGIN', 'a file of the operator'],
   ['src/integrity/note.ts', 'BEGIN', 'a file of the operator'],
   ['src/integrity/verify.ts', '\\ud', 'only the first backslash of a run starts'],
@@ -47,15 +47,14 @@ const JUSTIFIED: readonly (readonly [path: string, part: string, reason: string]
   ['src/panel/pages/uploaded-sale-pages.tsx', '(?<![\\d.,"])', 'our own messages'],
   ['src/panel/pages/start-sales.tsx', ',?0+$', 'a formatted number'],
   ['src/panel/static/passkey.js', '=+$', 'runs in the browser'],
-  ['src/public-pages/receipt/static/', '', 'runs in the browser'],
+  ['src/public/receipt/static/', '', 'runs in the browser'],
   ['src/service/contracts.ts', '', 'our own addresses'],
   ['queries/tables.ts', '"(cost|unit_cost)"', 'JSON that we wrote'],
   ['queries/reader.ts', '', 'our own SQL'],
 ]
 
 /** Where texts of callers are read. Settings, command lines and stored events are the operator's and our own. */
-const CALLERS =
-  /^(?:commands|queries|src\/(?:domain|http|api|access|till-sync|payment-notifications|public-pages|panel))\//
+const CALLERS = /^(?:commands|queries|src\/(?:domain|http|api|access|till-sync|public|panel))\//
 /** Shapes of answers, which read nothing. */
 const ANSWERS = ['src/api/contract/generators.ts', 'src/till-sync/till-answers.ts']
 

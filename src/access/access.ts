@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { Vault } from '#crypto/vault.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import type { Mailer } from '#notifications/email.ts'
 import {
   type ApiAuthenticator,
   createApiAuthenticator,
@@ -13,6 +12,7 @@ import {
   type QuotaLimits,
 } from './api-authenticator.ts'
 import { type People, peopleOf } from './company-users.ts'
+import type { Mailer } from './email.ts'
 import { createInvitations, createPasswordLinks, type Invitations, type PasswordLinks } from './emailed-links.ts'
 import { createLogin, type Login } from './login.ts'
 import { type AddressLimit, createAddressLimit, createMinuteLimit, type MinuteLimit } from './minute-limit.ts'

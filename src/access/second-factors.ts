@@ -3,8 +3,8 @@ import { Secret, TOTP } from 'otpauth'
 import type { Pool } from 'pg'
 import { contextOf, openJson, sealJson, type Vault } from '#crypto/vault.ts'
 import type { SecondFactorMethod } from '#events/company-events.ts'
-import { type Mailer, type SecurityNews, securityEmail } from '#notifications/email.ts'
 import { opaqueTokens } from './credentials.ts'
+import { type Mailer, type SecurityNews, securityEmail } from './email.ts'
 import { type KnownPasskey, type RelyingParty, relyingPartyOf, type StoredPasskey } from './passkeys.ts'
 
 /** The parameters that authenticator apps support without exception (RFC 6238). */

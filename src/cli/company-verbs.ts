@@ -5,10 +5,6 @@ import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
-import type { CellParts } from '#cells/company-file.ts'
-import { type ExportReport, exportCompany } from '#cells/export-company.ts'
-import { type ImportReport, importCompany } from '#cells/import-company.ts'
-import { removeCompany, reopenCompany } from '#cells/remove-company.ts'
 import {
   RegisterCompanyInput,
   RestoreInput,
@@ -20,6 +16,10 @@ import { FiscalDocumentFields, recordFiscalDocument } from '#commands/fiscal-doc
 import { createPaymentType, USUAL_PAYMENT_TYPES } from '#commands/payment-type-commands.ts'
 import { loadMasterKeys } from '#crypto/master-keys.ts'
 import { invalid, refuse } from '#domain/refusals.ts'
+import type { CellParts } from '#integrity/company-file.ts'
+import { type ExportReport, exportCompany } from '#integrity/export-company.ts'
+import { type ImportReport, importCompany } from '#integrity/import-company.ts'
+import { removeCompany, reopenCompany } from '#integrity/remove-company.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { newId } from '#lib/ids.ts'
 import { inTransaction } from '#postgres/transaction.ts'

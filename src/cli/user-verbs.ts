@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
+import { createMailer } from '#access/email.ts'
 import { createInvitations } from '#access/emailed-links.ts'
 import { createLogin } from '#access/login.ts'
 import { hashPassword, Password } from '#access/passwords.ts'
@@ -31,7 +32,6 @@ import { createTill, playDay } from '#demo/till/demo-till.ts'
 import { invalid, refuse } from '#domain/refusals.ts'
 import type { Command } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
-import { createMailer } from '#notifications/email.ts'
 import type { UserObject } from '#projections/users.ts'
 import {
   accepted,

@@ -1,7 +1,6 @@
 import { loginAccountOf } from '#access/login-limits.ts'
 import { PERSON_KINDS, type PersonKind, type PersonPart } from '#domain/person-values.ts'
 import type { RecordKind } from '#domain/record-values.ts'
-import { eraseImports } from '#imports/import-file.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { valueAt } from '#ledger/sealed-fields.ts'
 import { containsNeedle, eraseAnswers, eraseTexts, type TextErasure } from '#ledger/write/idempotency.ts'
@@ -253,6 +252,10 @@ const SALE = ['offline_id', 'total', 'amount_received', 'change', 'status', 'cre
 const ITEM = ['product_id', 'quantity', 'price', 'total']
 const PAYMENT = ['payment_type_id', 'amount', 'status', 'end_to_end_id']
 const CARD = ['brand', 'nsu', 'authorization', 'installments', 'acquirer_cnpj', 'integrated']
+
+/** Deletes the files of all users of a company; they must repeat pending uploads. */
+const eraseImports = (tx: Transaction, companyId: number): Promise<unknown> =>
+  tx.query({ name: 'wipe_imports', text: 'delete from imports where company_id = $1' }, [companyId])
 
 /**
  * Erases customers from refused sales: a sale that names one keeps only the fields that the service reads, and loses

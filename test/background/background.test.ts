@@ -14,13 +14,12 @@ import {
   repeat,
   workInTurn,
 } from '#lib/background-loops.ts'
-import { startEmailNotifications } from '#notifications/email-notifications.ts'
 import { eraseDuePersons, eraseLateWrites } from '#privacy/due-erasures.ts'
 import { eraseRestoredPersons } from '#privacy/erasure-list.ts'
 import { refreshAllSalesRollups } from '#projections/sales-rollups.ts'
 import { purgeOnSchedule } from '#service/process-roles.ts'
 import type { LeasedDelivery } from '#webhooks/delivery-leases.ts'
-import { monitorEndpoints } from '#webhooks/endpoint-health.ts'
+import { monitorEndpoints, startEmailNotifications } from '#webhooks/endpoint-health.ts'
 import type { TestCompany } from '../support/api.ts'
 import { whileBroken } from '../support/broken-company.ts'
 import { purgeTables } from '../support/purge.ts'
@@ -466,7 +465,7 @@ describe('retention', () => {
 const SRC = new URL('../../src/', import.meta.url)
 
 /** Their timers end with a connection. */
-const OF_A_CONNECTION = ['api/v1/event-routes.ts', 'panel/panel-live.tsx', 'public-pages/checkout-live.ts']
+const OF_A_CONNECTION = ['api/v1/event-routes.ts', 'panel/panel-live.tsx', 'public/checkout-live.ts']
 
 describe('background loops', () => {
   it('use `repeat`, so that a stop waits for the work under way; only those of a connection use a timer', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { type CsvLimits, createCsvReader } from '#imports/sheet.ts'
 import { csvRow } from '#lib/escaping.ts'
+import { type CsvLimits, createCsvReader } from '#panel/import/sheet.ts'
 import { explore, TITLE } from '../support/random.ts'
 
 const LIMITS: CsvLimits = { columns: 5, cellLength: 20, rowLength: 60 }

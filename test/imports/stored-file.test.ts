@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { deleteStoredFile, loadStoredFile, storeFile } from '#imports/import-file.ts'
+import { deleteStoredFile, loadStoredFile, storeFile } from '#panel/import/import-file.ts'
 import { anyCharacter, explore, TITLE } from '../support/random.ts'
 import { useApi } from '../support/use-api.ts'
 

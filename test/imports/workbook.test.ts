@@ -1,7 +1,7 @@
 import { isAscii } from 'node:buffer'
 import { expect } from 'chai'
-import { MAX_LINES, readSheet, type Sheet } from '#imports/sheet.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { MAX_LINES, readSheet, type Sheet } from '#panel/import/sheet.ts'
 import { type XlsxCell, xlsx } from '../support/xlsx.ts'
 
 const pause = async () => {}

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/command.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import { createTakesPix } from '#public-pages/checkout-page.tsx'
+import { createTakesPix } from '#public/checkout-page.tsx'
 import { checkoutStateOf, mayAskForPix } from '#queries/order-queries.ts'
 import {
   approved,

@@ -12,8 +12,8 @@ import {
   ProviderRefused,
   ProviderUnavailable,
 } from '#payments/provider-port.ts'
-import { createOrderUpdates } from '#public-pages/checkout-live.ts'
-import { createPayByPix } from '#public-pages/checkout-page.tsx'
+import { createOrderUpdates } from '#public/checkout-live.ts'
+import { createPayByPix } from '#public/checkout-page.tsx'
 import { useCashier } from '../api/cashier.ts'
 import { type Json, PUBLIC_URL } from '../support/api.ts'
 import { createMemoryProvider } from '../support/memory-provider.ts'

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import { entryOf, type RingEntry, type Succession } from '#integrity/checkpoint-keys.ts'
 import { keyIdOf, type SigningKey } from '#integrity/note.ts'
-import { documentOf, PAGE_POLICY, trustedOf } from '#public-pages/receipt-page.tsx'
+import { documentOf, PAGE_POLICY, trustedOf } from '#public/receipt-page.tsx'
 import { INSTALLATION, newKey } from '../support/receipts.ts'
 
 const signingKey = (): SigningKey => {

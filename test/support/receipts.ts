@@ -7,7 +7,7 @@ import { keyIdOf, type NoteSigner, signNote } from '#integrity/note.ts'
 import type { ProvedEvent, Receipt } from '#integrity/sale-receipts.ts'
 import { type Envelope, GENESIS_HASH, hashOf } from '#ledger/command.ts'
 import { projectRoot } from '#lib/own-program.ts'
-import type { TrustedKeys } from '#public-pages/receipt-page.tsx'
+import type { TrustedKeys } from '#public/receipt-page.tsx'
 
 type Verdict =
   | { readonly outcome: 'proved'; readonly receipt: Receipt; readonly head: { readonly size: number } }
@@ -24,7 +24,7 @@ interface Verification {
 
 /** The browser's code, in Node. */
 export const loadVerification = (): Promise<Verification> =>
-  import(pathToFileURL(join(projectRoot(), 'src/public-pages/receipt/static/verify.js')).href)
+  import(pathToFileURL(join(projectRoot(), 'src/public/receipt/static/verify.js')).href)
 
 export const INSTALLATION = '0198c1f2-7e1a-7c3e-8a55-6f1f3d9f0b11'
 

@@ -4,7 +4,7 @@ import { describeIssues, type Refusal, refuse } from '#domain/refusals.ts'
 import { REQUIRED_FIELD } from '#domain/text.ts'
 import { type BodyBudget, bodyProblem, holdBody, readMultipart } from '#http/bodies.ts'
 import { Problem } from '#http/problems.ts'
-import { MAX_FILE_BYTES } from '#imports/sheet.ts'
+import { MAX_FILE_BYTES } from '#panel/import/sheet.ts'
 import { refusalMessage } from '../words/message-words.ts'
 import { type Kind, paragraphInput } from './input-kinds.ts'
 

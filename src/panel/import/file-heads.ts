@@ -1,9 +1,9 @@
 import { bareTaxNumber, isCnpj, isCpf } from '#domain/person-values.ts'
 import { searchKey } from '#domain/text.ts'
-import type { Sheet } from '#imports/sheet.ts'
 import { ownValue } from '#lib/collections.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import type { Synonyms } from './column-titles.ts'
+import type { Sheet } from './sheet.ts'
 
 /** Fields by column. */
 export type ImportMapping = ReadonlyMap<number, string>

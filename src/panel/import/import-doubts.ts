@@ -1,13 +1,13 @@
 import { gtinKey } from '#domain/barcode.ts'
 import { isCnpj, isCpf } from '#domain/person-values.ts'
 import { searchKey } from '#domain/text.ts'
-import { oddWord } from '#imports/encoding.ts'
-import type { Sheet, SheetLine } from '#imports/sheet.ts'
 import type { CodeTable, SimilarCode } from '#queries/import-matches.ts'
 import type { Reader } from '#queries/reader.ts'
 import type { Fields } from '../forms/panel-form.ts'
+import { oddWord } from './encoding.ts'
 import type { ImportMapping } from './file-heads.ts'
 import type { KeyField, ReadLine } from './import-lines.ts'
+import type { Sheet, SheetLine } from './sheet.ts'
 
 /** A read line, and what speaks against it. */
 export interface DoubtedLine {

@@ -13,7 +13,6 @@ import {
 import { plainBarcode } from '#domain/barcode.ts'
 import { bareTaxNumber, STATES, stateName } from '#domain/person-values.ts'
 import { nameKey, searchKey, sortKey } from '#domain/text.ts'
-import type { ImportedKind } from '#imports/import-file.ts'
 import { ownValue } from '#lib/collections.ts'
 import {
   type CodeTable,
@@ -32,6 +31,7 @@ import type { PageContext, Section } from '../panel-route.ts'
 import { fieldInput } from '../record-fields.ts'
 import { alikeItems, alikePersons, type FindAlike } from './alike-texts.ts'
 import { ITEM_HEADS, PERSON_HEADS, type Synonyms } from './column-titles.ts'
+import type { ImportedKind } from './import-file.ts'
 import type { KeyField, PartField } from './import-lines.ts'
 import type { ColumnMapping } from './import-plan.ts'
 

@@ -1,11 +1,11 @@
 import { ITEM_TAX_FIELDS } from '#domain/fiscal-values.ts'
 import { bareTaxNumber } from '#domain/person-values.ts'
 import { isPlaceholder, isPlaceholderCode, withoutInvisible } from '#domain/text.ts'
-import { type Pause, UNREADABLE } from '#imports/encoding.ts'
-import { MAX_CELL_LENGTH, type Sheet, type SheetLine } from '#imports/sheet.ts'
 import { amountInput, type Kind, quantityInput } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
+import { type Pause, UNREADABLE } from './encoding.ts'
 import type { ImportMapping } from './file-heads.ts'
+import { MAX_CELL_LENGTH, type Sheet, type SheetLine } from './sheet.ts'
 
 /** Longest cell in which several phones are looked for. */
 const MAX_LENGTH = 200

@@ -1,8 +1,6 @@
 import { createCategory } from '#commands/category-commands.ts'
 import { invalid, type Refusal } from '#domain/refusals.ts'
 import { nameKey } from '#domain/text.ts'
-import type { Pause } from '#imports/encoding.ts'
-import type { Sheet } from '#imports/sheet.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import type { CommandResult } from '#ledger/write/idempotency.ts'
 import { runList } from '#ledger/write/run.ts'
@@ -10,6 +8,7 @@ import { categoriesNamed, type MatchingRecord } from '#queries/import-matches.ts
 import type { Fields } from '../forms/panel-form.ts'
 import type { FormSubmission, PageContext } from '../panel-route.ts'
 import { checkDigitWarnings, type LineWarning, linePriceWarnings, warningsOf } from './alike-texts.ts'
+import type { Pause } from './encoding.ts'
 import { candidatesOf, createHeadWords, type ImportMapping } from './file-heads.ts'
 import { createDoubtFinder, type DoubtedLine, restoreZeros, withFixedCodes } from './import-doubts.ts'
 import type { ImportableKind } from './import-kinds.ts'
@@ -34,6 +33,7 @@ import {
   type ValidRow,
   validRows,
 } from './import-plan.ts'
+import type { Sheet } from './sheet.ts'
 import { type PlannedParent, resolveVariants } from './variant-rows.ts'
 
 /** Planned actions for a file, line by line. */

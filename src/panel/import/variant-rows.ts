@@ -1,11 +1,11 @@
 import { toCents } from '#domain/money.ts'
 import { searchKey } from '#domain/text.ts'
-import type { Sheet, SheetLine } from '#imports/sheet.ts'
 import { variantKey } from '#projections/catalog.ts'
 import { type CodedItem, itemsWithCodes, variantsOf } from '#queries/import-matches.ts'
 import type { Reader } from '#queries/reader.ts'
 import type { ImportMapping } from './file-heads.ts'
 import { isWrong, type PlannedRow, VARIANT_FIELDS, type ValidRow, validRows } from './import-plan.ts'
+import type { Sheet, SheetLine } from './sheet.ts'
 
 /** The item of a variant: a record, or the record that a line of the file makes. */
 export type PlannedParent = { readonly id: number } | { readonly line: number }

@@ -1,6 +1,6 @@
 import { formatCount } from '#domain/person-values.ts'
-import { ENCODINGS } from '#imports/encoding.ts'
-import type { SheetLine } from '#imports/sheet.ts'
+import { ENCODINGS } from '#panel/import/encoding.ts'
+import type { SheetLine } from '#panel/import/sheet.ts'
 import type { ImportMapping } from '../import/file-heads.ts'
 import { DOUBT_KINDS, type DoubtKind } from '../import/import-doubts.ts'
 import type { ImportableKind } from '../import/import-kinds.ts'

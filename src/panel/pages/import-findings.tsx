@@ -1,6 +1,6 @@
 import { formatCount, formatMoney } from '#domain/person-values.ts'
-import type { Encoding } from '#imports/encoding.ts'
-import type { KeptFile } from '#imports/import-file.ts'
+import type { Encoding } from '#panel/import/encoding.ts'
+import type { KeptFile } from '#panel/import/import-file.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { hasNoHeads, type ImportMapping, unmappedColumns, unmappedDocuments } from '../import/file-heads.ts'
 import type { ImportableKind } from '../import/import-kinds.ts'

@@ -6,7 +6,6 @@ import { describeIssues, type Refusal, refuse } from '#domain/refusals.ts'
 import { boundedText } from '#domain/text.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { findNamesForTill, type RefusedSaleDetails } from '#queries/offline-sale-queries.ts'
-import { resolveRefusedSale } from '#refused-sales/refused-sales.ts'
 import {
   amountInput,
   choiceInput,
@@ -27,6 +26,7 @@ import {
   recordingObstacle,
   refusedSaleOf,
   refusedTitle,
+  resolveRefusedSale,
 } from './refused-sale-pages.tsx'
 import { idsIn, isPlainNumber, type Members, membersOf } from './uploaded-sale-pages.tsx'
 

@@ -1,7 +1,10 @@
+import * as z from 'zod'
 import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
 import { formatCount, formatDateTime } from '#domain/person-values.ts'
+import { optionalText } from '#domain/text.ts'
 import { pathId } from '#http/paths.ts'
 import { httpStatusOf } from '#http/problems.ts'
+import type { Database } from '#postgres/database.ts'
 import {
   findNamesForTill,
   getRefusedSale,
@@ -11,7 +14,6 @@ import {
   type RefusedSaleDetails,
   type RefusedSaleRecord,
 } from '#queries/offline-sale-queries.ts'
-import { ResolutionNote, resolveRefusedSale } from '#refused-sales/refused-sales.ts'
 import { paragraphInput } from '../forms/input-kinds.ts'
 import { type Fields, type FilledForm, filledWith } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
@@ -48,6 +50,33 @@ export function recordingObstacle({ settled_at, sent, code }: RefusedSaleDetails
 export function asIsObstacle(sale: RefusedSaleDetails): string | null {
   const isWhole = OfflineSaleInput.safeParse(sale.payload).success
   return recordingObstacle(sale) ?? (isWhole ? null : 'Faltam dados para registrar a venda: corrija-a.')
+}
+
+/** Note on the resolution of a refused sale. */
+const ResolutionNote = z.strictObject({ note: optionalText(2_000) })
+
+interface Resolution {
+  readonly userId: number
+  readonly note: string | null
+  /** Id of the recorded sale; absent if it was not recorded. */
+  readonly saleId?: number
+}
+
+/**
+ * Marks a refused sale as resolved by a user. False if it does not exist or is not open.
+ */
+export async function resolveRefusedSale(
+  pool: Database,
+  companyId: number,
+  id: number,
+  { userId, note, saleId }: Resolution,
+): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `update refused_sales set settled_at = now(), settled_by = $3, settled_note = $4, sale_id = $5
+     where company_id = $1 and id = $2 and settled_at is null`,
+    [companyId, id, userId, note, saleId ?? null],
+  )
+  return rowCount === 1
 }
 
 const TILLS = { label: 'Caixas', to: '/caixas' }

@@ -1,6 +1,6 @@
-import { type ImportedKind, storeFile } from '#imports/import-file.ts'
-import { readSheet } from '#imports/sheet.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { type ImportedKind, storeFile } from '#panel/import/import-file.ts'
+import { readSheet } from '#panel/import/sheet.ts'
 import type { TestPanel } from '../../support/browser.ts'
 import type { Samples } from './sample.ts'
 

@@ -3,7 +3,6 @@ import { pipeline } from 'node:stream/promises'
 import { constants, createGunzip, createGzip } from 'node:zlib'
 import { contextOf, type Vault } from '#crypto/vault.ts'
 import type { Database } from '#postgres/database.ts'
-import type { Transaction } from '#postgres/transaction.ts'
 import type { Pause } from './encoding.ts'
 import type { Sheet, SheetLine, SheetOrigin } from './sheet.ts'
 
@@ -160,7 +159,3 @@ export async function deleteStoredFile(
     uploadedAt,
   ])
 }
-
-/** Deletes the files of all users of a company; they must repeat pending uploads. */
-export const eraseImports = (tx: Transaction, companyId: number): Promise<unknown> =>
-  tx.query({ name: 'wipe_imports', text: 'delete from imports where company_id = $1' }, [companyId])

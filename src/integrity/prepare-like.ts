@@ -1,14 +1,14 @@
 import type { Pool } from 'pg'
 import { claimDatabase, registeredMasterKeys } from '#crypto/master-key-registry.ts'
 import type { MasterKeys } from '#crypto/master-keys.ts'
-import { type RingEntry, ringEntries } from '#integrity/checkpoint-keys.ts'
-import { type Installation, installationOf } from '#integrity/installation.ts'
-import { readSigningKey } from '#integrity/note.ts'
 import { IDS_OF_A_CELL } from '#ledger/ledgers.ts'
 import { UnsupportedPostgres } from '#lib/errors.ts'
 import type { Queryable } from '#postgres/database.ts'
 import { withPool } from '#postgres/pool.ts'
 import { inTransaction } from '#postgres/transaction.ts'
+import { type RingEntry, ringEntries } from './checkpoint-keys.ts'
+import { type Installation, installationOf } from './installation.ts'
+import { readSigningKey } from './note.ts'
 
 interface Likeness {
   /** Database of the first installation. */

@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
 import * as z from 'zod'
 import type { Vault } from '#crypto/vault.ts'
-import { knownRing, openKeyRing, verifierKeysOf } from '#integrity/checkpoint-keys.ts'
-import type { Sealing } from '#integrity/checkpoints.ts'
-import { openNote, signNote } from '#integrity/note.ts'
 import type { Envelope } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { StepRefused } from '#lib/errors.ts'
 import { eachText } from '#lib/json.ts'
 import type { Queryable } from '#postgres/database.ts'
+import { knownRing, openKeyRing, verifierKeysOf } from './checkpoint-keys.ts'
+import type { Sealing } from './checkpoints.ts'
+import { openNote, signNote } from './note.ts'
 
 /** An installation, with what moves a company into it and out of it. */
 export interface CellParts {

@@ -31,7 +31,7 @@ export interface TrustedKeys {
   readonly keys: readonly TrustedKey[]
 }
 
-const fileOf = (name: string): string => readFileSync(projectFile(`src/public-pages/receipt/static/${name}`), 'utf8')
+const fileOf = (name: string): string => readFileSync(projectFile(`src/public/receipt/static/${name}`), 'utf8')
 
 /** One module, because a saved page cannot import. */
 const SCRIPT = `${fileOf('verify.js')}${fileOf('page.js').replace(/^import .*$/m, '')}`

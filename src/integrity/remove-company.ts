@@ -1,12 +1,12 @@
 import { rm } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Pool, PoolClient } from 'pg'
-import { checkpointFileOf } from '#integrity/checkpoint.ts'
-import { installationOf } from '#integrity/installation.ts'
 import { streamOf } from '#ledger/command.ts'
 import { StepRefused } from '#lib/errors.ts'
 import { inTransaction, inTransactionOn, LOCK_TIMEOUT_MS, retryOnLockTimeout } from '#postgres/transaction.ts'
+import { checkpointFileOf } from './checkpoint.ts'
 import { type CellParts, CREDENTIALS, carriedTables, isOfCompany, LOGIN_TABLES, openImport } from './company-file.ts'
+import { installationOf } from './installation.ts'
 
 interface Move {
   readonly id: string

@@ -1,6 +1,4 @@
 import type { Pool, PoolClient } from 'pg'
-import { type Installation, installationOf } from '#integrity/installation.ts'
-import { walkChain } from '#integrity/verify.ts'
 import { type Envelope, GENESIS_HASH, streamOf } from '#ledger/command.ts'
 import { isOutside } from '#ledger/port.ts'
 import { readNewest } from '#ledger/reading.ts'
@@ -23,6 +21,8 @@ import {
   readParts,
   signImport,
 } from './company-file.ts'
+import { type Installation, installationOf } from './installation.ts'
+import { walkChain } from './verify.ts'
 
 type Row = Readonly<Record<string, string | null>>
 

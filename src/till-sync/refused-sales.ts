@@ -3,7 +3,6 @@ import * as z from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { toCents } from '#domain/money.ts'
 import { JsonMoney } from '#domain/quantity.ts'
-import { optionalText } from '#domain/text.ts'
 import { OFFLINE_SALE_STATUSES } from '#events/sale-events.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { createTimeSlicer } from '#lib/fair-sharing.ts'
@@ -242,31 +241,4 @@ const TakingsInput = z.object({ status: z.enum(OFFLINE_SALE_STATUSES), created_a
 function takingsOf(sale: unknown): Takings | null {
   const { data } = TakingsInput.safeParse(sale)
   return data ? { sold_at: data.created_at, cents: data.status === 'completed' ? toCents(data.total) : 0 } : null
-}
-
-/** Note on the resolution of a refused sale. */
-export const ResolutionNote = z.strictObject({ note: optionalText(2_000) })
-
-interface Resolution {
-  readonly userId: number
-  readonly note: string | null
-  /** Id of the recorded sale; absent if it was not recorded. */
-  readonly saleId?: number
-}
-
-/**
- * Marks a refused sale as resolved by a user. False if it does not exist or is not open.
- */
-export async function resolveRefusedSale(
-  pool: Database,
-  companyId: number,
-  id: number,
-  { userId, note, saleId }: Resolution,
-): Promise<boolean> {
-  const { rowCount } = await pool.query(
-    `update refused_sales set settled_at = now(), settled_by = $3, settled_note = $4, sale_id = $5
-     where company_id = $1 and id = $2 and settled_at is null`,
-    [companyId, id, userId, note, saleId ?? null],
-  )
-  return rowCount === 1
 }

@@ -46,7 +46,7 @@ function begin() {
   })
 }
 
-/** As src/public-pages/checkout-page.tsx writes it. @param {number} seconds */
+/** As src/public/checkout-page.tsx writes it. @param {number} seconds */
 function timeLeft(seconds) {
   if (seconds >= 7200) return `${Math.floor(seconds / 3600)} horas`
   const minutes = Math.ceil(seconds / 60)

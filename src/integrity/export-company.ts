@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
-import { installationOf } from '#integrity/installation.ts'
 import { streamOf } from '#ledger/command.ts'
 import { StepRefused } from '#lib/errors.ts'
 import { inTransaction } from '#postgres/transaction.ts'
@@ -13,6 +12,7 @@ import {
   type FilePart,
   isOfCompany,
 } from './company-file.ts'
+import { installationOf } from './installation.ts'
 
 export interface ExportReport {
   readonly company_id: number

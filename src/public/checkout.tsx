@@ -44,11 +44,11 @@ const assets = assetsBelow(ASSETS, {
   'font.css': FONT_STYLE,
   'base.css': BASE_STYLE,
   'checkout.css': {
-    file: projectFile('src/public-pages/checkout/static/checkout.css'),
+    file: projectFile('src/public/checkout/static/checkout.css'),
     type: 'text/css; charset=utf-8',
   },
   'checkout.js': {
-    file: projectFile('src/public-pages/checkout/static/checkout.js'),
+    file: projectFile('src/public/checkout/static/checkout.js'),
     type: 'text/javascript; charset=utf-8',
   },
 })
