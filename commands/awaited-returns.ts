@@ -1,5 +1,4 @@
-import { toCents } from '#domain/money.ts'
-import { toThousandths } from '#domain/quantity.ts'
+import { toCents, toThousandths } from '#domain/money.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'

@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import { IMPOSSIBLE_AT_TILL, Instant, isImpossibleAtTill } from '#domain/instant.ts'
-import { fromCents, MAX_CENTS, toBigCents, toCents } from '#domain/money.ts'
-import { JsonMoney } from '#domain/quantity.ts'
+import { fromCents, JsonMoney, MAX_CENTS, toBigCents, toCents } from '#domain/money.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
 import { ExternalId, Id, limitedText, optionalText, REQUIRED_FIELD } from '#domain/text.ts'
 import { CASH_MOVEMENT_KINDS } from '#events/cash-events.ts'
@@ -19,14 +18,6 @@ import {
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import {
-  cashDrawerOf,
-  type RefusedMovementRow,
-  refusedMovementById,
-  sessionAt,
-  sessionsOf,
-  type TimedCancellation,
-} from '#projections/cash-drawers.ts'
-import {
   type CashMovement,
   type CashMovementRow,
   type CashSessionRow,
@@ -38,6 +29,14 @@ import { ownCompany } from '#projections/companies.ts'
 import { receivableById } from '#projections/finance.ts'
 import { saleById } from '#projections/sales.ts'
 import { paymentTypeById } from '#projections/stores.ts'
+import {
+  cashDrawerOf,
+  type RefusedMovementRow,
+  refusedMovementById,
+  sessionAt,
+  sessionsOf,
+  type TimedCancellation,
+} from '#projections/tills.ts'
 import { userById } from '#projections/users.ts'
 import { OfflineId } from './offline-sale-input.ts'
 import { tillReceiptEvents } from './pay-accounts.ts'

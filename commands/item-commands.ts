@@ -1,7 +1,6 @@
 import * as z from 'zod'
-import { sameBarcodes } from '#domain/barcode.ts'
 import { ITEM_TAX_FIELDS, itemTaxProblem } from '#domain/fiscal-values.ts'
-import { mergedMetadata, wholeMetadata } from '#domain/record-values.ts'
+import { mergedMetadata, sameBarcodes, wholeMetadata } from '#domain/record-values.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
 import { Id, NewExternalId } from '#domain/text.ts'
 import { ITEM_SHOP_FIELDS } from '#events/catalog-events.ts'

@@ -1,8 +1,7 @@
 import * as z from 'zod'
-import { barcodeProblem } from '#domain/barcode.ts'
 import { itemTaxProblem } from '#domain/fiscal-values.ts'
-import { toCents } from '#domain/money.ts'
-import { isBrokenPiece, SignedQuantity } from '#domain/quantity.ts'
+import { isBrokenPiece, SignedQuantity, toCents } from '#domain/money.ts'
+import { barcodeProblem } from '#domain/record-values.ts'
 import { changesShape, type wholeShape } from '#records/field.ts'
 import { ITEM_FIELDS } from '#records/items.ts'
 

@@ -1,5 +1,4 @@
-import { fromCents, toCents } from '#domain/money.ts'
-import { toThousandths } from '#domain/quantity.ts'
+import { fromCents, toCents, toThousandths } from '#domain/money.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { testMarkOf } from '#projections/companies.ts'

@@ -1,5 +1,13 @@
-import { fromCents, lineTotal, lineTotalFits, MAX_CENTS, toCents } from '#domain/money.ts'
-import { fromThousandths, isBrokenPiece, toThousandths } from '#domain/quantity.ts'
+import {
+  fromCents,
+  fromThousandths,
+  isBrokenPiece,
+  lineTotal,
+  lineTotalFits,
+  MAX_CENTS,
+  toCents,
+  toThousandths,
+} from '#domain/money.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { itemById } from '#projections/catalog.ts'

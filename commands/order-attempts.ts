@@ -1,7 +1,6 @@
 import * as z from 'zod'
-import { fromCents, Money, toCents } from '#domain/money.ts'
+import { fromCents, fromThousandths, MAX_THOUSANDTHS, Money, Quantity, toCents, toThousandths } from '#domain/money.ts'
 import { carrierOf, hasBeenPaid } from '#domain/order-states.ts'
-import { fromThousandths, MAX_THOUSANDTHS, Quantity, toThousandths } from '#domain/quantity.ts'
 import { forgotten, invalid, type Refusal, refuse } from '#domain/refusals.ts'
 import { boundedText, Id } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
@@ -19,7 +18,7 @@ import { type OrderObject, type OrderRow, orderById } from '#projections/orders.
 import { saleById } from '#projections/sales.ts'
 import { stockById, stockOf } from '#projections/stock.ts'
 import { storeById } from '#projections/stores.ts'
-import { quantityOf, saleRestocked } from './order-sale.ts'
+import { quantityOf, saleRestocked } from './order-commands.ts'
 import { returnableOf } from './returned-goods.ts'
 
 /** Limit of attempts per order: bounds the size of its record. */

@@ -1,17 +1,36 @@
 import * as z from 'zod'
-import { Money, toCents } from '#domain/money.ts'
-import { hasBeenPaid } from '#domain/order-states.ts'
+import { dateInZone } from '#domain/instant.ts'
+import { fromCents, fromThousandths, Money, toCents, toThousandths } from '#domain/money.ts'
+import { carrierOf, hasBeenPaid } from '#domain/order-states.ts'
+import type { SalePaymentDetails } from '#domain/payment-rules.ts'
 import { MetadataInput, metadataOf } from '#domain/record-values.ts'
 import { invalid, refuse } from '#domain/refusals.ts'
 import { boundedText, Email, Id, NewExternalId, nameText, optionalText, orNone } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
-import { accept, command, isRefusal } from '#ledger/command.ts'
-import { isUnseen, orderByExternalId, orderById } from '#projections/orders.ts'
-import type { PersonRow } from '#projections/people.ts'
-import { storeByAlias } from '#projections/stores.ts'
+import { accept, command, type DecisionContext, isRefusal, type NewEvent } from '#ledger/command.ts'
+import type { AnyRef } from '#ledger/table.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { itemById } from '#projections/catalog.ts'
+import { companyRef, testMarkOf, timezoneOf } from '#projections/companies.ts'
+import type { PaymentObject } from '#projections/order-payments.ts'
+import { isUnseen, type OrderRow, orderByExternalId, orderById } from '#projections/orders.ts'
+import { customerById, type PersonRow } from '#projections/people.ts'
+import { type SaleRow, saleById } from '#projections/sales.ts'
+import { stockById, stockOf } from '#projections/stock.ts'
+import { paymentTypeById, storeByAlias, storeById } from '#projections/stores.ts'
 import { Document } from '#records/persons.ts'
 import { duplicateOf } from './record-commands.ts'
-import { customerRefs, customerShape, findCustomer, LinesInput, lineRefs, priceLines } from './sale-lines.ts'
+import { findUsed, takenPayments } from './register-sale.ts'
+import { type ReturnableSale, returnableUpload, shareMoneyBack, sumCents, worthOf } from './returned-goods.ts'
+import {
+  customerRefs,
+  customerShape,
+  findCustomer,
+  LinesInput,
+  lineRefs,
+  priceLines,
+  quantitiesTaken,
+} from './sale-lines.ts'
 
 type Placed = DataOf<'OrderPlaced'>
 
@@ -158,3 +177,213 @@ export const acknowledgeAlarm = command<AcknowledgeAlarmInput>({
     return accept('updated', `order/${id}`, [event('OrderAlarmAcknowledged', { id, provider_payment_id })])
   },
 })
+
+type SaleItems = DataOf<'SaleCompleted'>['items']
+type Warnings = NonNullable<DataOf<'SaleCompleted'>['warnings']>
+
+/** Rows that the sale of an order needs. */
+export function orderSaleRefs(rows: Rows, { doc, status, customer_id }: Readonly<OrderRow>): AnyRef[] {
+  const { online_payment_type_id } = companyRef(rows)
+  const mayBeSold: AnyRef[] =
+    status === 'paid'
+      ? []
+      : [
+          ...(online_payment_type_id === null ? [] : [paymentTypeById(online_payment_type_id)]),
+          ...(customer_id === null ? [] : [customerById(customer_id)]),
+          ...itemsOf(doc.items).flatMap((id) => [itemById(id), stockById(id)]),
+        ]
+  return [...mayBeSold, ...(doc.sale_id === null ? [] : [saleById(doc.sale_id)])]
+}
+
+const itemsOf = (lines: readonly { readonly catalog_item_id: number | null }[]): number[] => [
+  ...new Set(lines.flatMap(({ catalog_item_id }) => catalog_item_id ?? [])),
+]
+
+/** A payment of the order as it is now: what happens to the order's sale. */
+interface PaidState {
+  /** Payments after the report. */
+  readonly after: readonly PaymentObject[]
+  readonly provider_payment_id: string
+  /** Whether the order is paid after it. */
+  readonly isPaid: boolean
+  /** Events of the same decision that come before. */
+  readonly earlier: readonly NewEvent[]
+  /** The Pix that paid it; absent if it is not known. */
+  readonly proofs?: readonly SalePaymentDetails[]
+}
+
+/**
+ * Events of an order's sale, which follows the money: the sale is registered when the order is paid, is cancelled when
+ * it no longer is, and counts what was given back of the payment that carries it.
+ */
+export function saleFollows(
+  rows: Rows,
+  order: Readonly<OrderRow>,
+  state: PaidState,
+  context: Pick<DecisionContext, 'now' | 'nextId'>,
+): NewEvent[] {
+  const sale = order.doc.sale_id === null ? null : rows.get(saleById(order.doc.sale_id))
+  const stands = sale?.status === 'completed'
+  if (!state.isPaid) return stands ? cancelled(order, sale, state) : []
+  if (stands) return returned(order, sale.id, toCents(sale.doc.refunded_total), state)
+  const isNowPaid = order.status !== 'paid'
+  if (!isNowPaid || !rows.get(storeById(order.store_id))?.doc.registers_sales) return []
+  const id = context.nextId('sale')
+  return [...registered(rows, order, id, state, context.now), ...returned(order, id, 0, state)]
+}
+
+/** The money went back, so the sale ends even if a fiscal document forbids that to people. */
+function cancelled(order: Readonly<OrderRow>, sale: Readonly<SaleRow>, { after, provider_payment_id }: PaidState) {
+  const { id } = order
+  const isContested = after.some(
+    ({ provider_payment_id: of, dispute }) =>
+      of === provider_payment_id && dispute !== null && dispute.status !== 'won',
+  )
+  const reason = isContested ? `Pedido ${id} contestado pelo comprador` : `Pedido ${id} devolvido`
+  return [
+    // Goods return only as refunds say.
+    event('SaleCancelled', { id: sale.id, reason, restock: [] }),
+    ...(sale.fiscal === 'present' ? [alarm(id, provider_payment_id, 'fiscal_document_issued')] : []),
+  ]
+}
+
+const alarm = (id: number, provider_payment_id: string, code: DataOf<'OrderAlarmRaised'>['code']): NewEvent =>
+  event('OrderAlarmRaised', { id, provider_payment_id, code })
+
+/** `known`: cents of the sale that were given back before. */
+function returned(
+  { doc, carried_by }: Readonly<OrderRow>,
+  id: number,
+  known: number,
+  { after }: PaidState,
+): NewEvent[] {
+  const carrier = carrierOf(after, carried_by)
+  if (carrier?.provider_payment_id == null) return []
+  const { provider_payment_id, refunded } = carrier
+  const cents = toCents(refunded) - known
+  if (cents === 0) return []
+  return [event('SaleRefunded', { id, order_id: doc.id, provider_payment_id, amount: fromCents(cents), refunded })]
+}
+
+function registered(rows: Rows, order: Readonly<OrderRow>, id: number, state: PaidState, now: string): NewEvent[] {
+  const { doc, customer_id } = order
+  const { subtotal, delivery_fee, total } = doc
+  const customer = customer_id === null ? null : rows.get(customerById(customer_id))
+  const isKnown = customer && !customer.deleted_at && customer.doc.forgotten_at === null
+  const { items, takenAgain, keptBack } = goodsOf(rows, order, state)
+  const { proofs = [] } = state
+  const short = shortages(rows, items)
+  const used = findUsed(rows, proofs).map(({ sale_id }) => ({ code: 'payment_already_used', sale_id }) as const)
+  const completed = event('SaleCompleted', {
+    id,
+    external_id: null,
+    order_id: doc.id,
+    customer: isKnown ? { id: customer.id, external_id: customer.external_id, name: customer.doc.name } : null,
+    sold_at: now,
+    ...{ items, subtotal, delivery_fee, total },
+    payments: takenPayments(
+      [{ type: onlineTypeOf(rows), amount: total, ...(proofs[0] && { details: proofs[0] }) }],
+      0,
+      () => dateInZone(now, timezoneOf(rows)),
+    ),
+    change: '0.00',
+    warnings: [...short, ...used],
+    ...testMarkOf(rows),
+  })
+  const isShort = short.length > 0 ? [alarm(doc.id, state.provider_payment_id, 'stock_short')] : []
+  return [completed, ...takenAgain, ...isShort, ...saleRestocked(id, doc.id, returnableUpload({ items }), keptBack)]
+}
+
+function onlineTypeOf(rows: Rows) {
+  const { company_id, online_payment_type_id: id } = companyRef(rows)
+  const type = id === null ? null : rows.get(paymentTypeById(id))
+  if (!type) throw new Error(`company ${company_id}: payment type of its online store not found`)
+  return type.doc
+}
+
+/**
+ * Lines of the sale, stock of goods that leave once more, and goods that came back. The first sale takes all tracked
+ * items. A later one, after a refund or a dispute, takes only what came back with refunds of other payments: what came
+ * back with its own payment stays back, the rest never returned.
+ */
+function goodsOf(
+  rows: Rows,
+  { doc, carried_by }: Readonly<OrderRow>,
+  { after, earlier }: PaidState,
+): { items: SaleItems; takenAgain: NewEvent[]; keptBack: GoodsBack[] } {
+  const isFirst = doc.goods_out === null
+  const items = doc.items.map((line) => ({
+    ...line,
+    moves_stock: isFirst && line.catalog_item_id !== null && stockOf(rows, line.catalog_item_id) !== null,
+  }))
+  if (isFirst) return { items, takenAgain: [], keptBack: [] }
+  const carrier = carrierOf(after, carried_by)?.provider_payment_id
+  const back = doc.refunds.filter(({ status }) => status === 'completed')
+  const ofCarrier = back.filter(({ provider_payment_id }) => provider_payment_id === carrier)
+  const ofOthers = back.filter((refund) => !ofCarrier.includes(refund))
+  const missingOf = (id: number) => quantityOf(doc.items, id) - quantityOf(doc.goods_out ?? [], id)
+  const takenAgain = itemsOf(doc.items).flatMap((id) => {
+    const quantity = Math.min(missingOf(id) - restockedBy(ofCarrier, id), restockedBy(ofOthers, id))
+    const before = stockAfter(earlier, id) ?? stockOf(rows, id)
+    if (quantity <= 0 || before === null) return []
+    const left = fromThousandths(toThousandths(before) - quantity)
+    return [event('StockAdjusted', { id, reason: 'adjustment', before, after: left, order_id: doc.id })]
+  })
+  const keptBack = itemsOf(doc.items).map((id) => ({
+    id,
+    quantity: Math.min(missingOf(id), restockedBy(ofCarrier, id)),
+  }))
+  return { items, takenAgain, keptBack }
+}
+
+/** Quantity of an item that came back, in thousandths. */
+interface GoodsBack {
+  readonly id: number
+  readonly quantity: number
+}
+
+/** Goods that came back with refunds of the sale's order, on its lines in their order. */
+export function saleRestocked(
+  id: number,
+  order_id: number,
+  sale: ReturnableSale,
+  back: readonly GoodsBack[],
+): NewEvent[] {
+  const lines = back.flatMap((each) => {
+    let left = each.quantity
+    return sale.lines.flatMap(({ catalog_item_id, sold, returned: before }, line) => {
+      if (catalog_item_id !== each.id) return []
+      const thousandths = Math.min(left, sold.thousandths - before.thousandths)
+      left -= thousandths
+      return thousandths > 0 ? [{ line, thousandths, restock: true }] : []
+    })
+  })
+  if (lines.length === 0) return []
+  const worth = worthOf(sale, lines)
+  const { items } = shareMoneyBack(sale, lines, worth, sumCents(worth))
+  return [event('SaleRestocked', { id, order_id, items })]
+}
+
+/** Stock of an item after the events, if one of them changed it. */
+const stockAfter = (events: readonly NewEvent[], id: number): string | null =>
+  events
+    .filter(({ type, subject }) => type === 'StockAdjusted' && subject === `catalog_item/${id}`)
+    .map(({ data }) => (data as DataOf<'StockAdjusted'>).after)
+    .at(-1) ?? null
+
+/** Quantity of an item in lines, in thousandths. */
+export const quantityOf = (
+  lines: readonly { readonly catalog_item_id?: number | null; readonly quantity: string }[],
+  id: number,
+): number => lines.reduce((sum, line) => (line.catalog_item_id === id ? sum + toThousandths(line.quantity) : sum), 0)
+
+const restockedBy = (refunds: OrderRow['doc']['refunds'], id: number): number =>
+  refunds.reduce((sum, { restock }) => sum + quantityOf(restock, id), 0)
+
+/** Items of which the sale takes more than there is. */
+const shortages = (rows: Rows, items: SaleItems): Warnings =>
+  [...quantitiesTaken(items)].flatMap(([catalog_item_id, thousandths]) => {
+    const available = stockOf(rows, catalog_item_id)
+    if (available === null || toThousandths(available) >= thousandths) return []
+    return [{ code: 'stock_short', catalog_item_id, requested: fromThousandths(thousandths), available } as const]
+  })

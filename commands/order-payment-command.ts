@@ -22,7 +22,7 @@ import { type PaymentObject, paymentRecorded } from '#projections/order-payments
 import { type OrderRow, orderById } from '#projections/orders.ts'
 import { storeById } from '#projections/stores.ts'
 import { restockRefs } from './order-attempts.ts'
-import { orderSaleRefs, saleFollows } from './order-sale.ts'
+import { orderSaleRefs, saleFollows } from './order-commands.ts'
 import { ListedRefunds, settledRefunds } from './order-settlement.ts'
 import { proofRefs, provedSaleRefs } from './register-sale.ts'
 

@@ -1,8 +1,16 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { IMPOSSIBLE_AT_TILL, Instant, isImpossibleAtTill } from '#domain/instant.ts'
-import { fromCents, MAX_CENTS, toCents } from '#domain/money.ts'
-import { fromThousandths, JsonMoney, JsonQuantity, MAX_THOUSANDTHS, toThousandths } from '#domain/quantity.ts'
+import {
+  fromCents,
+  fromThousandths,
+  JsonMoney,
+  JsonQuantity,
+  MAX_CENTS,
+  MAX_THOUSANDTHS,
+  toCents,
+  toThousandths,
+} from '#domain/money.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
 import { boundedText, Id } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
@@ -40,7 +48,7 @@ import { namedSessionRefs } from './cash-commands.ts'
 import { saleMoney } from './money-back.ts'
 import { creditedCustomer, returnFact, sumOfParts } from './offline-returns.ts'
 import { OfflineId } from './offline-sale-input.ts'
-import { lowerReceivables, receivableRefs } from './return-receivables.ts'
+import { lowerReceivables, receivableRefs } from './receivables-payables.ts'
 import { returnableOf, stockRefs } from './returned-goods.ts'
 import { judgeReturn, mayReturn, type ReturnRefusal } from './reverse-return.ts'
 

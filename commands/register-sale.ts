@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { dateInZone, IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
-import { fromCents, Money, netOfSurcharge, toCents } from '#domain/money.ts'
+import { fromCents, fromThousandths, Money, netOfSurcharge, toCents, toThousandths } from '#domain/money.ts'
 import {
   type AcquirerTerms,
   acquiredOf,
@@ -9,7 +9,6 @@ import {
   paymentDetailsShape,
   type SalePaymentDetails,
 } from '#domain/payment-rules.ts'
-import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import { MetadataInput, metadataOf } from '#domain/record-values.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
 import { Id, NewExternalId, REQUIRED_FIELD } from '#domain/text.ts'

@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import { IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
-import { fromCents, toCents } from '#domain/money.ts'
-import { fromThousandths, Quantity, toThousandths } from '#domain/quantity.ts'
+import { fromCents, fromThousandths, Quantity, toCents, toThousandths } from '#domain/money.ts'
 import { forgotten, invalid, type Refusal, refuse } from '#domain/refusals.ts'
 import { boundedText, Id, NewExternalId, REQUIRED_FIELD } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
@@ -16,7 +15,7 @@ import { type SaleRow, saleById } from '#projections/sales.ts'
 import { paymentTypeById } from '#projections/stores.ts'
 import { findClosedSession, type NamedSession, namedSessionRefs } from './cash-commands.ts'
 import { dueBack, isMoney, MoneyBackInput, saleMoney } from './money-back.ts'
-import { lowerReceivables, receivableRefs } from './return-receivables.ts'
+import { lowerReceivables, receivableRefs } from './receivables-payables.ts'
 import {
   type ReturnableSale,
   type ReturnLine,

@@ -1,6 +1,5 @@
-import { fromCents, toCents } from '#domain/money.ts'
+import { fromCents, fromThousandths, toCents, toThousandths } from '#domain/money.ts'
 import { amountOfPart, type LinePart, shareDiscount } from '#domain/payment-rules.ts'
-import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'

@@ -16,8 +16,7 @@ import { paymentTypeById } from '#projections/stores.ts'
 import { namedSessionRefs } from './cash-commands.ts'
 import { dueBack, type MoneyDue, type SaleMoney } from './money-back.ts'
 import { returnedLines, sumOfParts } from './offline-returns.ts'
-import { receivableSide } from './receivables-payables.ts'
-import { receivableRefs } from './return-receivables.ts'
+import { receivableRefs, receivableSide } from './receivables-payables.ts'
 import { type ReturnableSale, sumCents, worthOf } from './returned-goods.ts'
 
 export type ReturnRefusal = DataOf<'ReturnRefused'>['code']

@@ -1,8 +1,17 @@
 import * as z from 'zod'
 import { fiscalCodesOf } from '#domain/fiscal-values.ts'
-import { fromCents, lineTotal, lineTotalFits, MAX_CENTS, Money, toCents } from '#domain/money.ts'
+import {
+  fromCents,
+  fromThousandths,
+  lineTotal,
+  lineTotalFits,
+  MAX_CENTS,
+  Money,
+  Quantity,
+  toCents,
+  toThousandths,
+} from '#domain/money.ts'
 import { type LineAmounts, sumSale, totalOfLine } from '#domain/payment-rules.ts'
-import { fromThousandths, Quantity, toThousandths } from '#domain/quantity.ts'
 import { forgotten, invalid, type Refusal } from '#domain/refusals.ts'
 import { boundedText, ExternalId, Id, nameText } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'

@@ -1,5 +1,5 @@
-import { gtinKey } from '#domain/barcode.ts'
 import { ITEM_TAX_FIELDS } from '#domain/fiscal-values.ts'
+import { gtinKey } from '#domain/record-values.ts'
 import { nameKey, searchText, sortKey } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'

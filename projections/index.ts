@@ -7,7 +7,6 @@ import type { AnyTable } from '#ledger/table.ts'
 import { rowPasts } from '#ledger/working-set.ts'
 import { acquirerPaymentsProjection } from './acquirer-payments.ts'
 import { apiKeyById, apiKeysProjection } from './api-keys.ts'
-import { cashDrawersProjection } from './cash-drawers.ts'
 import { cashSessionsProjection, cashSessionView } from './cash-sessions.ts'
 import {
   barcodeHoldersProjection,
@@ -41,7 +40,7 @@ import { salesRollupsProjection } from './sales-rollups.ts'
 import { inventoriesProjection, inventoryById, stockMovementView, stockProjection } from './stock.ts'
 import { storeCreditProjection } from './store-credit.ts'
 import { paymentTypeById, paymentTypesProjection, storeById, storesProjection } from './stores.ts'
-import { tillsProjection, tillView } from './tills.ts'
+import { cashDrawersProjection, tillsProjection, tillView } from './tills.ts'
 import { limitUsesProjection, userById, users, usersProjection } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
 

@@ -1,5 +1,5 @@
 import { inZone } from '#domain/instant.ts'
-import { fromCents, toCents } from '#domain/money.ts'
+import { fromCents, fromThousandths, toCents, toThousandths } from '#domain/money.ts'
 import {
   carrierOf,
   commissionRefunded,
@@ -9,7 +9,6 @@ import {
   withPaymentUrl,
 } from '#domain/order-states.ts'
 import type { PersonPart } from '#domain/person-values.ts'
-import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import type { Metadata } from '#domain/record-values.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { parseSubject, type ReadModel, type RecordView } from '#ledger/projection.ts'

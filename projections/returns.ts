@@ -1,6 +1,5 @@
 import { inZone } from '#domain/instant.ts'
-import { toCents } from '#domain/money.ts'
-import { toThousandths } from '#domain/quantity.ts'
+import { toCents, toThousandths } from '#domain/money.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { type Channel, channelOf } from '#ledger/command.ts'
 import { type AnyRef, byKey, byPk, table } from '#ledger/table.ts'

@@ -1,7 +1,6 @@
 import { inZone } from '#domain/instant.ts'
-import { fromCents, lineTotal, lineTotalFits, toCents } from '#domain/money.ts'
+import { fromCents, fromThousandths, lineTotal, lineTotalFits, toCents, toThousandths } from '#domain/money.ts'
 import { shareDiscount } from '#domain/payment-rules.ts'
-import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import type { Metadata } from '#domain/record-values.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { type Channel, channelOf } from '#ledger/command.ts'

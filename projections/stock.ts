@@ -1,5 +1,5 @@
 import { inZone } from '#domain/instant.ts'
-import { fromThousandths, toThousandths } from '#domain/quantity.ts'
+import { fromThousandths, toThousandths } from '#domain/money.ts'
 import type { INVENTORY_STATUSES, MOVEMENT_KINDS } from '#events/catalog-events.ts'
 import type { EventOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'

@@ -4,9 +4,16 @@ import { MASKED } from '#domain/person-values.ts'
 import type { RecordKind } from '#domain/record-values.ts'
 import { invalid, type Refusal } from '#domain/refusals.ts'
 import { type Envelope, streamOf } from '#ledger/command.ts'
-import type { EventStore, Search, SearchPage } from '#ledger/port.ts'
+import {
+  type EventReader,
+  type EventStore,
+  type Search,
+  type SearchPage,
+  search,
+  searchNewest,
+  searchOpened,
+} from '#ledger/port.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import { type EventReader, search, searchNewest, searchOpened } from '#ledger/reading.ts'
 import { maskedData } from '#ledger/sealed-fields.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import { ownValue } from '#lib/collections.ts'

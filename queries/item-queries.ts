@@ -1,4 +1,4 @@
-import { sameBarcodes } from '#domain/barcode.ts'
+import { sameBarcodes } from '#domain/record-values.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import type { FilterValues } from '#records/field.ts'
 import type { CATEGORY_FILTERS, ITEM_FILTERS } from '#records/items.ts'

@@ -12,6 +12,7 @@ import { isPaymentOpen, type PaymentObject } from '#projections/order-payments.t
 import type { OrderObject } from '#projections/orders.ts'
 import { centsOf } from '#projections/payment-proofs.ts'
 import type { PersonFields } from '#projections/people.ts'
+import type { StoreAccess } from './company-queries.ts'
 import { type Sum, sumColumn, sumStatement } from './list-statement.ts'
 import type { Reader } from './reader.ts'
 import {
@@ -27,7 +28,6 @@ import {
   type Page,
   type Paging,
 } from './record-queries.ts'
-import type { StoreAccess } from './store-queries.ts'
 import { t } from './table-names.ts'
 
 interface OrderFilters {

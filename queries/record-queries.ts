@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
-import { gtinKey } from '#domain/barcode.ts'
 import { CalendarDate, Instant, instantsInZone, inZone } from '#domain/instant.ts'
+import { gtinKey } from '#domain/record-values.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
 import { limitedText, searchKey } from '#domain/text.ts'
 import type { EncodedText } from '#lib/memory.ts'

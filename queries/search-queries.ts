@@ -1,5 +1,5 @@
-import { sameBarcodes } from '#domain/barcode.ts'
 import { phoneKey } from '#domain/person-values.ts'
+import { sameBarcodes } from '#domain/record-values.ts'
 import { searchKey } from '#domain/text.ts'
 import { nsuKey, pixKey } from '#projections/payment-proofs.ts'
 import type { SaleObject } from '#projections/sales.ts'

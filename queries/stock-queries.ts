@@ -1,5 +1,5 @@
 import { addDays, type Calendar, startOfDay } from '#domain/instant.ts'
-import { fromBigThousandths, toBigThousandths } from '#domain/quantity.ts'
+import { fromBigThousandths, toBigThousandths } from '#domain/money.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { toText } from '#lib/memory.ts'

@@ -1,5 +1,5 @@
 import type { Access, Limits } from '#access/access.ts'
-import type { Environment } from '#config/environment.ts'
+import type { Environment } from '#config/config.ts'
 import type { LiveUpdates } from '#http/live-updates.ts'
 import type { Traffic } from '#http/traffic.ts'
 import type { LedgerReads } from '#integrity/as-of.ts'

@@ -11,7 +11,7 @@ const FOLDERS = ['src', 'commands', 'projections', 'queries']
  * way to stop the process. All others are linear.
  */
 const JUSTIFIED: readonly (readonly [path: string, part: string, reason: string])[] = [
-  ['src/access/minute-limit.ts', '^(?:([\\d.]+)|', 'the address of a socket'],
+  ['src/access/login-limits.ts', '^(?:([\\d.]+)|', 'the address of a socket'],
   ['src/api/api-v1.ts', '\\/catalog\\/items', 'each start ends at the next slash'],
   ['src/api/handlers.ts', '\\/(:|by-external', 'paths of our own routes'],
   ['src/api/docs/', '', 'texts of our own guides'],
@@ -41,7 +41,7 @@ const JUSTIFIED: readonly (readonly [path: string, part: string, reason: string]
   ['src/panel/forms/input-kinds.ts', ',?0+$', 'a stored quantity'],
   ['src/panel/import/import-lines.ts', '', 'cells, of which 2,000 characters are read'],
   ['src/panel/import/import-doubts.ts', '', 'cells and titles, of which 120 characters are read'],
-  ['src/panel/import/file-heads.ts', '', 'titles of at most 200 characters; each start ends at the next bracket'],
+  ['src/panel/import/column-titles.ts', '', 'titles of at most 200 characters; each start ends at the next bracket'],
   ['src/panel/pages/inventory-counts.tsx', '^(\\S+?)', 'lines of at most 300 characters'],
   ['src/panel/pages/record-refused.tsx', '\\[(\\d+)\\]', 'paths of our own schemas'],
   ['src/panel/pages/uploaded-sale-pages.tsx', '(?<![\\d.,"])', 'our own messages'],

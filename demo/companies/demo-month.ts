@@ -21,8 +21,7 @@ import { asUser, runAsSystem, runList } from '#ledger/write/run.ts'
 import { groupBy } from '#lib/collections.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { Core } from '#service/core.ts'
-import type { DemoCompany } from './demo-companies.ts'
-import { monthOfSales, type Shelf } from './demo-history.ts'
+import { type DemoCompany, monthOfSales, type Shelf } from './demo-companies.ts'
 
 const MINUTE_MS = 60_000
 const FLOAT = 150

@@ -11,7 +11,7 @@ import { type Membership, peopleOf } from './company-users.ts'
 import { opaqueTokens, INVITATION_TOKENS as TOKENS } from './credentials.ts'
 import { invitationEmail, type Mailer, passwordEmail, type ShopBrand, toShopBrand } from './email.ts'
 import type { Login, LoginFailure, LoginSource } from './login.ts'
-import { type AddressLimit, createAddressLimit } from './minute-limit.ts'
+import { type AddressLimit, createAddressLimit } from './login-limits.ts'
 import { hashPassword } from './passwords.ts'
 
 /** An invitation that can be accepted. */

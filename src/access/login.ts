@@ -13,13 +13,15 @@ import { DEVICE_TOKENS, TILL_TOKENS } from './credentials.ts'
 import {
   checkAttempt,
   countAttempt,
+  createMinuteLimit,
   type LimitedAttempt,
   type LoginAttempt,
   type LoginProof,
+  type MinuteLimit,
+  networkOf,
   refundAttempt,
   rememberOrigin,
 } from './login-limits.ts'
-import { createMinuteLimit, type MinuteLimit, networkOf } from './minute-limit.ts'
 import { hashPassword, verifyPassword } from './passwords.ts'
 import type { StepHolder } from './second-factors.ts'
 

@@ -8,7 +8,7 @@ import {
   type QuotaLimits,
 } from '#access/api-authenticator.ts'
 import type { Warning } from '#commands/item-input.ts'
-import type { Environment } from '#config/environment.ts'
+import type { Environment } from '#config/config.ts'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
 import type { RecordKind } from '#domain/record-values.ts'
 import type { Refusal, RefusalCode } from '#domain/refusals.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import express, { type RequestHandler, type Router } from 'express'
-import type { AddressLimit } from '#access/minute-limit.ts'
+import type { AddressLimit } from '#access/login-limits.ts'
 import { sendJson } from '#http/answers.ts'
 import { projectFile } from '#http/assets.ts'
 import { chargeRead, companyBodyBudget, jsonBodyUpTo, limitLargeRequests } from '#http/bodies.ts'

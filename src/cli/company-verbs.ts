@@ -13,7 +13,7 @@ import {
   updateCompany,
 } from '#commands/company-commands.ts'
 import { FiscalDocumentFields, recordFiscalDocument } from '#commands/fiscal-document-commands.ts'
-import { createPaymentType, USUAL_PAYMENT_TYPES } from '#commands/payment-type-commands.ts'
+import { createPaymentType, USUAL_PAYMENT_TYPES } from '#commands/store-commands.ts'
 import { loadMasterKeys } from '#crypto/master-keys.ts'
 import { invalid, refuse } from '#domain/refusals.ts'
 import type { CellParts } from '#integrity/company-file.ts'

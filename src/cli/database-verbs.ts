@@ -1,7 +1,10 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { KEY_BYTES, modeOf, newKey } from '#access/api-authenticator.ts'
+import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-key-commands.ts'
 import { RestoreInput } from '#commands/company-commands.ts'
-import { loadMasterKeys } from '#crypto/master-keys.ts'
+import { loadMasterKeys, rotateMasterKey } from '#crypto/master-keys.ts'
 import { invalid } from '#domain/refusals.ts'
+import { parseScopes } from '#domain/rights.ts'
 import { CheckpointAltered } from '#integrity/checkpoint.ts'
 import { WrongSealKey } from '#integrity/checkpoint-keys.ts'
 import { prepareLike } from '#integrity/prepare-like.ts'
@@ -9,11 +12,13 @@ import { CannotRestore, restore } from '#integrity/restore.ts'
 import { checkTables } from '#integrity/table-checks.ts'
 import { ESTIMATED_RATE } from '#ledger/rebuild/build.ts'
 import type { RowDifference, TableParity } from '#ledger/rebuild/compare-tables.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
 import { RESTS, unhurried } from '#lib/background-loops.ts'
 import { newId } from '#lib/ids.ts'
 import { migrateAsOwner } from '#postgres/migrate.ts'
 import { withPool } from '#postgres/pool.ts'
 import { assertLeast, roleOf } from '#postgres/privileges.ts'
+import type { ApiKeyObject } from '#projections/api-keys.ts'
 import { readModel } from '#projections/index.ts'
 import type { Core } from '#service/core.ts'
 import { rebuildDatabase } from '#service/rebuild-database.ts'
@@ -23,6 +28,8 @@ import {
   type Context,
   companyIdFrom,
   countEvents,
+  givenFlags,
+  parseIdArgument,
   Refused,
   type Verb,
   type Verbs,
@@ -187,4 +194,37 @@ function parsePastInstant(text: string): string {
     throw new Refused(invalid('lost-after', 'must be a time with an offset, such as 2026-03-10T12:00:00Z'))
   if (ms > Date.now()) throw new Refused(invalid('lost-after', 'must not be in the future'))
   return new Date(ms).toISOString()
+}
+
+export const keyVerbs: Omit<Verbs<'key'>, 'key list'> = {
+  'key create': {
+    async run(context, { company, name, scopes: text, 'expires-at': expires_at }) {
+      const scopes = parseScopes(text)
+      if (!scopes)
+        throw new Refused(
+          invalid('scopes', 'has an unknown scope: give all, read, or scopes such as sales:read,sales:write'),
+        )
+      const { core, companyId, isTest } = await companyIdFrom(context, company)
+      const { key, prefix, hash } = newKey(randomBytes(KEY_BYTES), modeOf(isTest))
+      const input = validateInput(CreateApiKeyInput, { name, scopes, prefix, hash, ...givenFlags({ expires_at }) })
+      const { id, ...rest } = accepted(await runAsSystem<ApiKeyObject>(core.writer, companyId, createApiKey, input))
+      return { id, key, ...rest }
+    },
+  },
+  'key revoke': {
+    async run(context, { company, key }) {
+      const id = parseIdArgument(key)
+      const { core, companyId } = await companyIdFrom(context, company)
+      return accepted(await runAsSystem<ApiKeyObject>(core.writer, companyId, revokeApiKey, { id }))
+    },
+  },
+}
+
+export const masterKeyVerbs: Verbs<'master-key'> = {
+  'master-key rotate': {
+    async run(context) {
+      const { pool } = await context.core()
+      return rotateMasterKey(pool, loadMasterKeys(context.config))
+    },
+  },
 }

@@ -5,7 +5,7 @@ import { loadMasterKeys, WrongMasterKey } from '#crypto/master-keys.ts'
 import { IncompatibleVersion, StepRefused, Unavailable, UnsupportedPostgres } from '#lib/errors.ts'
 import { newId } from '#lib/ids.ts'
 import { lowerHeapGrowth } from '#lib/memory.ts'
-import { isOutage } from '#postgres/outage.ts'
+import { isOutage } from '#postgres/database.ts'
 import type { OpenedReader } from '#service/command-reader.ts'
 import type { Core } from '#service/core.ts'
 import type { FlagValues } from './arguments.ts'
@@ -145,7 +145,7 @@ const cells = () => import('./company-verbs.ts')
 const companies = () => import('./company-verbs.ts')
 const database = () => import('./database-verbs.ts')
 const demo = () => import('./demo-verbs.ts')
-const keys = () => import('./key-verbs.ts')
+const keys = () => import('./database-verbs.ts')
 const lists = () => import('./list-verbs.ts')
 const seals = () => import('./ledger-seal-verbs.ts')
 const stores = () => import('./store-verbs.ts')

@@ -1,18 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
 import {
   CreatePaymentTypeInput,
-  createPaymentType,
-  UpdatePaymentTypeInput,
-  USUAL_PAYMENT_TYPES,
-  updatePaymentType,
-} from '#commands/payment-type-commands.ts'
-import {
   CreateStoreInput,
+  createPaymentType,
   createStore,
   disableStore,
   enableStore,
   SwitchStoreInput,
+  UpdatePaymentTypeInput,
   UpdateStoreInput,
+  USUAL_PAYMENT_TYPES,
+  updatePaymentType,
   updateStore,
 } from '#commands/store-commands.ts'
 import { refuse } from '#domain/refusals.ts'
@@ -20,7 +18,7 @@ import { nameKey } from '#domain/text.ts'
 import type { Command } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { PaymentTypeObject, StoreObject } from '#projections/stores.ts'
-import { findStore } from '#queries/store-queries.ts'
+import { findStore } from '#queries/company-queries.ts'
 import type { Core } from '#service/core.ts'
 import {
   accepted,

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import type { BytesLeft, Charge } from '#access/api-authenticator.ts'
-import { networkOf } from '#access/minute-limit.ts'
+import { networkOf } from '#access/login-limits.ts'
 import { TenantLimitExceeded } from '#lib/errors.ts'
 import { createTimeSlicer, type KeyedSemaphore } from '#lib/fair-sharing.ts'
 import { JsonLimitExceeded, type JsonLimits, parseBoundedJson, RepeatedMember } from '#lib/json.ts'

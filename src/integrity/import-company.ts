@@ -1,7 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { type Envelope, GENESIS_HASH, streamOf } from '#ledger/command.ts'
-import { isOutside } from '#ledger/port.ts'
-import { readNewest } from '#ledger/reading.ts'
+import { isOutside, readNewest } from '#ledger/port.ts'
 import { REBUILD_LOCK } from '#ledger/rebuild/rebuild.ts'
 import { replay } from '#ledger/rebuild/replay.ts'
 import { readSchemasOf } from '#ledger/rebuild/version.ts'

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { appendLines, eachLine, lastLine } from '#lib/json.ts'
 import type { Database, Queryable } from '#postgres/database.ts'
 import { inTransaction } from '#postgres/transaction.ts'
-import { cosigned } from './attestor-tokens.ts'
+import { cosigned } from './attestations.ts'
 import { CheckpointAltered, formatCheckpoint, orNothing, parseCheckpoint, proofText } from './checkpoint.ts'
 import { openKeyRing, type SealKeyRing, verifierKeysOf } from './checkpoint-keys.ts'
 import {

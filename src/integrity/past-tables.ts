@@ -1,7 +1,7 @@
 import pg, { type PoolClient, type QueryResult, type QueryResultRow } from 'pg'
 import { type Envelope, streamOf } from '#ledger/command.ts'
+import { type EventReader, pickNewest } from '#ledger/port.ts'
 import { type Handler, READ_SCHEMA } from '#ledger/projection.ts'
-import { type EventReader, pickNewest } from '#ledger/reading.ts'
 import { type AnyRef, type AnyTable, copyLines, copyStatement, pastColumns, tableDdl } from '#ledger/table.ts'
 import type { Changes, RowPast } from '#ledger/working-set.ts'
 import { groupBy } from '#lib/collections.ts'

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg'
-import { claimDatabase, registeredMasterKeys } from '#crypto/master-key-registry.ts'
-import type { MasterKeys } from '#crypto/master-keys.ts'
+import { claimDatabase, type MasterKeys, registeredMasterKeys } from '#crypto/master-keys.ts'
 import { IDS_OF_A_CELL } from '#ledger/ledgers.ts'
 import { UnsupportedPostgres } from '#lib/errors.ts'
 import type { Queryable } from '#postgres/database.ts'

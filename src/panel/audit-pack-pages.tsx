@@ -6,8 +6,16 @@ import { may, mayUnmasked, type RolePermissions } from '#domain/rights.ts'
 import { pathId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import type { LedgerReads } from '#integrity/as-of.ts'
-import { auditPack, type PackWanted, type PackWords, packEvidence } from '#integrity/audit-pack.ts'
-import { type Download, type DownloadKind, listDownloads, recordDownload } from '#integrity/downloads.ts'
+import {
+  auditPack,
+  type Download,
+  type DownloadKind,
+  listDownloads,
+  type PackWanted,
+  type PackWords,
+  packEvidence,
+  recordDownload,
+} from '#integrity/audit-pack.ts'
 import type { ProofServices } from '#integrity/sale-receipts.ts'
 import { headOf } from '#integrity/verify.ts'
 import type { LogError } from '#lib/errors.ts'

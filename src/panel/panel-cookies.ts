@@ -1,5 +1,9 @@
 import { parseCookie } from 'cookie'
-import type { Request, Response } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
+import * as z from 'zod'
+import { limitedText } from '#domain/text.ts'
+import { Problem } from '#http/problems.ts'
+import { type FormBody, formBody, formText } from './forms/panel-form.ts'
 import { type FlashCode, flashOf } from './words/message-words.ts'
 
 /** Browsers accept a cookie with this prefix over HTTPS only, and bind it to the host. */
@@ -39,4 +43,99 @@ export function doneBefore(request: Request, cookie: unknown): FlashCode | null 
 /** The message is shown once. */
 export function forgetDone(response: Response): void {
   response.clearCookie(noticeName(response.req), attributesFor(response.req))
+}
+
+/** Pages may load, run and call only files of the panel, and may not be framed. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "font-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "worker-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** For one response: its page shows images of another site. */
+export function allowImages(response: Response, origin: string): void {
+  response.setHeader('Content-Security-Policy', POLICY.replace("img-src 'self'", `img-src 'self' ${origin}`))
+}
+
+/** Pages require a login: they must not be cached, and other sites must not learn their addresses. */
+export const pagePolicy: RequestHandler = (_request, response, next) => {
+  response.setHeader('Content-Security-Policy', POLICY)
+  response.setHeader('Cache-Control', 'no-store')
+  // `no-referrer` would hide the origin of the panel's own forms too.
+  response.setHeader('Referrer-Policy', 'same-origin')
+  next()
+}
+
+/** Refuses forms of other sites. Browsers send the origin of a form; a client without one is no browser. */
+export const requireOwnSite: RequestHandler = (request, _response, next) => {
+  next(request.method === 'POST' && !isOwnSite(request) ? new Problem('cross_site_form') : undefined)
+}
+
+function isOwnSite(request: Request): boolean {
+  const site = request.get('sec-fetch-site')
+  if (site !== undefined) return site === 'same-origin' || site === 'none'
+  const origin = request.get('origin')
+  if (origin === undefined) return true
+  return URL.canParse(origin) && new URL(origin).host === request.headers.host
+}
+
+/** @throws Problem if a parameter contains U+0000, which Postgres cannot store in a text */
+export function requireText(query: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(query)) {
+    if (value.includes('\0'))
+      throw new Problem('validation_failed', { fields: { [name]: ['o endereço tem um caractere nulo'] } })
+  }
+}
+
+/** Hidden fields of every form: its author, its secret fields, and the mark that it is only to be shown again. */
+export const INPUT_OWNER = '_quem'
+export const SECRETS = '_segredos'
+export const AGAIN = '_de_novo'
+
+/** Limit of preserved input, so that the login form stays within its own limit. */
+const MOST_BYTES = 8_000
+
+/** A form that was submitted after the session had ended; the login page carries it. */
+export interface PreservedInput {
+  /** Below the panel. */
+  readonly path: string
+  /** `inputOwnerOf` the session that rendered the form. */
+  readonly owner: string
+  /** Without secrets. */
+  readonly form: FormBody
+}
+
+export const inputOwnerOf = ({ companyId, userId }: { readonly companyId: number; readonly userId: number }): string =>
+  `${companyId}.${userId}`
+
+/** Text for the login page; null if there is nothing to preserve, or too much. */
+export function encodePreservedInput(path: string, sent: FormBody): string | null {
+  const owner = formText(sent, INPUT_OWNER)
+  const left = new Set(['_csrf', INPUT_OWNER, SECRETS, AGAIN, ...formText(sent, SECRETS).split(' ')])
+  const form = Object.fromEntries(Object.entries(sent).filter(([name]) => !left.has(name)))
+  const bytes = Buffer.from(JSON.stringify({ path, owner, form } satisfies PreservedInput))
+  return owner === '' || bytes.byteLength > MOST_BYTES ? null : bytes.toString('base64url')
+}
+
+const TypedShape = z.strictObject({
+  path: limitedText(2_000).regex(/^\/[\w/-]*$/),
+  owner: z.string(),
+  form: formBody,
+})
+
+/** Input sent back by the login page; null if it is invalid. */
+export function decodePreservedInput(text: string): PreservedInput | null {
+  if (text === '') return null
+  try {
+    return TypedShape.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
+  } catch {
+    return null
+  }
 }

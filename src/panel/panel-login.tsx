@@ -8,7 +8,14 @@ import { type FormBody, formText } from './forms/panel-form.ts'
 import { formOf, link, PANEL } from './page-context.ts'
 import { sendPlainPage, sendRedirect } from './panel-answer.tsx'
 import { asset } from './panel-assets.ts'
-import { doneBefore, forgetDone } from './panel-cookies.ts'
+import {
+  AGAIN,
+  decodePreservedInput,
+  doneBefore,
+  forgetDone,
+  inputOwnerOf,
+  type PreservedInput,
+} from './panel-cookies.ts'
 import type { PanelServices } from './panel-route.ts'
 import {
   clearSessionCookie,
@@ -18,7 +25,6 @@ import {
   setDeviceCookie,
   setSessionCookie,
 } from './panel-session.ts'
-import { AGAIN, decodePreservedInput, inputOwnerOf, type PreservedInput } from './preserved-input.ts'
 import { Alert } from './ui/page-parts.tsx'
 import { FLASHES, type FlashCode, flashClassOf } from './words/message-words.ts'
 

@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
-import type { MinuteLimit } from '#access/minute-limit.ts'
+import type { MinuteLimit } from '#access/login-limits.ts'
 import { type AdmittedSession, csrfMatches, type PanelSession } from '#access/sessions.ts'
 import { limited } from '#http/edge.ts'
 import { Problem } from '#http/problems.ts'

@@ -1,6 +1,6 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import type { ApiAuthenticator } from '#access/api-authenticator.ts'
-import { createMinuteLimit, type MinuteLimit } from '#access/minute-limit.ts'
+import { createMinuteLimit, type MinuteLimit } from '#access/login-limits.ts'
 import { dropFormCharset, FORM_TYPE } from '#http/answers.ts'
 import { serveBrandStyles } from '#http/assets.ts'
 import {
@@ -19,7 +19,6 @@ import type { KeyedSemaphore } from '#lib/fair-sharing.ts'
 import { countPending, type PendingCounts } from '#queries/company-queries.ts'
 import { PACK_DOWNLOAD, packDownload } from './audit-pack-pages.tsx'
 import { fileTurns, RECEIPT_FILE_PATH, receiptFileDownload, sendFile } from './csv-files.ts'
-import { createLoginRedirect } from './ended-session.ts'
 import { FILE_FORM_BYTES, fileForm, formText, isFileForm } from './forms/panel-form.ts'
 import { linkRoutes } from './link-pages.tsx'
 import { placeholderPage, unreachableMoment } from './moment-pages.tsx'
@@ -48,9 +47,9 @@ import {
   stepFirst,
 } from './panel-answer.tsx'
 import { serveAssets } from './panel-assets.ts'
-import { pagePolicy, requireOwnSite, requireText } from './panel-guard.ts'
+import { AGAIN, encodePreservedInput, noteDone, pagePolicy, requireOwnSite, requireText } from './panel-cookies.ts'
 import { ifStillAllowed, LIVE_PATH, liveStream, whileAllowed } from './panel-live.tsx'
-import { loginRoutes } from './panel-login.tsx'
+import { loginRoutes, sendLogin } from './panel-login.tsx'
 import type {
   FormRoute,
   PageContext,
@@ -62,8 +61,57 @@ import type {
 } from './panel-route.ts'
 import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './panel-session.ts'
 import { DATA_EXPORT_PATH, dataExportDownload } from './person-file.ts'
-import { AGAIN } from './preserved-input.ts'
 import { PANEL_ROUTES } from './routes.ts'
+
+/**
+ * Redirects to the login, and back to the page afterwards. The login page carries the submitted form; the server stores
+ * nothing of it. `read` limits the form to the size that unauthenticated clients may send.
+ */
+function createLoginRedirect(routes: readonly PanelRoute[], mostBytes: number, read: RequestHandler): RequestHandler {
+  const find = routeAt(routes)
+  return async (request, response, next) => {
+    // htmx would insert the login into a part of the page: the whole page is redirected instead.
+    if (request.get('hx-request') === 'true') {
+      noteDone(response, 'entre')
+      return void response
+        .status(401)
+        .setHeader('HX-Redirect', link('/entrar', { feito: 'entre' }))
+        .end()
+    }
+    const route = request.method === 'POST' ? find('POST', request.path) : undefined
+    const refills = route && 'refill' in route && route.refill !== undefined
+    if (!refills || !isSmallForm(request, mostBytes)) return sendToLogin(request, response)
+    try {
+      if (request.body === undefined) await readForm(read, request, response)
+      keepTyped(request, response)
+    } catch (error) {
+      next(error)
+    }
+  }
+
+  function keepTyped(request: Request, response: Response): void {
+    const typed = encodePreservedInput(request.path, formOf(request))
+    const next = find('GET', request.path) ? request.originalUrl : ''
+    if (typed === null) sendToLogin(request, response)
+    else sendLogin(response, { email: '', target: { next, typed, company: '' }, flash: 'entre-e-continue' }, 401)
+  }
+}
+
+/** Resolves when the form has been read. An exception in a callback of the parser would end the process. */
+const readForm = (read: RequestHandler, request: Request, response: Response): Promise<void> =>
+  new Promise((resolve, reject) => {
+    void read(request, response, (error?: unknown) => (error === undefined ? resolve() : reject(error)))
+  })
+
+const isSmallForm = (request: Request, mostBytes: number): boolean =>
+  Boolean(request.is(FORM_TYPE)) &&
+  request.headers['content-encoding'] === undefined &&
+  Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= mostBytes
+
+function sendToLogin(request: Request, response: Response): void {
+  const para = request.method === 'GET' && request.url !== '/' ? request.originalUrl : undefined
+  sendRedirect(response, link('/entrar', { para }), 'entre')
+}
 
 /** In bytes and fields. */
 interface FormLimits {

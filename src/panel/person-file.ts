@@ -6,7 +6,7 @@ import { formatDateTimeSeconds } from '#domain/person-values.ts'
 import { may, mayUnmasked } from '#domain/rights.ts'
 import { JSON_TYPE } from '#http/answers.ts'
 import { Problem } from '#http/problems.ts'
-import { recordDownload } from '#integrity/downloads.ts'
+import { recordDownload } from '#integrity/audit-pack.ts'
 import { escapeHtml } from '#lib/escaping.ts'
 import { createKeyedSemaphore } from '#lib/fair-sharing.ts'
 import {
@@ -22,8 +22,7 @@ import {
 import type { ResponseTarget } from './panel-answer.tsx'
 import { whileAllowed } from './panel-live.tsx'
 import type { PageAction, PageContext, PanelServices } from './panel-route.ts'
-import { eventName, ORIGINS, subjectName } from './words/event-words.ts'
-import { fieldName } from './words/field-words.ts'
+import { eventName, fieldName, ORIGINS, subjectName } from './words/event-words.ts'
 import { textOfBoolean, textOfValue } from './words/record-words.ts'
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null

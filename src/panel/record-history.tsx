@@ -8,8 +8,7 @@ import { link } from './page-context.ts'
 import type { PageContext, PageReadModel } from './panel-route.ts'
 import { Card } from './ui/page-parts.tsx'
 import { ListTable, recordsOnPage } from './ui/panel-list.tsx'
-import { ORIGINS, subjectName } from './words/event-words.ts'
-import { fieldName } from './words/field-words.ts'
+import { fieldName, ORIGINS, subjectName } from './words/event-words.ts'
 import { sentenceOf, textOfBoolean, textOfValue } from './words/record-words.ts'
 
 /** Fields with their old and new values. */

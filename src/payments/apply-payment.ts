@@ -12,9 +12,9 @@ import type { Writer } from '#ledger/write/writer.ts'
 import type { Database } from '#postgres/database.ts'
 import { isPaymentOpen } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
+import { findStore } from '#queries/company-queries.ts'
 import { findPayableOrder } from '#queries/order-queries.ts'
 import { fullReader } from '#queries/reader.ts'
-import { findStore } from '#queries/store-queries.ts'
 import {
   type PaymentProvider,
   type ProviderAccount,

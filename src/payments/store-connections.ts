@@ -10,7 +10,7 @@ import type { Writer } from '#ledger/write/writer.ts'
 import { type Repetition, recordsEvents, repeat } from '#lib/background-loops.ts'
 import type { LogError } from '#lib/errors.ts'
 import { type StoreSecrets, storeSecrets } from '#projections/stores.ts'
-import type { StoreAccess } from '#queries/store-queries.ts'
+import type { StoreAccess } from '#queries/company-queries.ts'
 import { createProviderTransport, PROVIDER_ORIGIN } from './provider-client.ts'
 import { type PaymentProvider, type ProviderAccount, ProviderUnavailable } from './provider-port.ts'
 

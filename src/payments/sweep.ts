@@ -13,10 +13,10 @@ import {
   roundRobinOrder,
 } from '#lib/background-loops.ts'
 import { type LogError, Unavailable } from '#lib/errors.ts'
-import { isOutage } from '#postgres/outage.ts'
+import { isOutage } from '#postgres/database.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 import { isPaymentOpen, type PaymentObject, type RefundObject } from '#projections/order-payments.ts'
-import { findStore } from '#queries/store-queries.ts'
+import { findStore } from '#queries/company-queries.ts'
 import {
   applyPayment,
   type ExpectedPayment,

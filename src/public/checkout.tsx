@@ -1,7 +1,7 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
-import { type AddressLimit, createMinuteLimit } from '#access/minute-limit.ts'
+import { type AddressLimit, createMinuteLimit } from '#access/login-limits.ts'
 import { Alias } from '#commands/store-commands.ts'
 import { CHECKOUT, canBePaid, formCodeOf, isFormCode, isTokenOf, orderIdOf } from '#domain/order-states.ts'
 import { Email } from '#domain/text.ts'

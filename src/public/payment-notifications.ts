@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import * as z from 'zod'
-import { networkOf } from '#access/minute-limit.ts'
+import { networkOf } from '#access/login-limits.ts'
 import { Alias } from '#commands/store-commands.ts'
 import { describeIssues } from '#domain/refusals.ts'
 import { boundedText, limitedText } from '#domain/text.ts'
@@ -25,8 +25,8 @@ import {
 } from '#payments/notification-log.ts'
 import type { ProviderPayment } from '#payments/provider-port.ts'
 import { accountAt } from '#payments/store-connections.ts'
+import { findStore, type StoreAccess } from '#queries/company-queries.ts'
 import { findNotifiedOrder, type NotifiedOrder } from '#queries/order-queries.ts'
-import { findStore, type StoreAccess } from '#queries/store-queries.ts'
 import type { PaymentServices, Services } from '#services.ts'
 
 /** Responses in Portuguese, visible in the provider's panel and the log. */

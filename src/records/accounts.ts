@@ -6,15 +6,20 @@ import { MetadataInput } from '#domain/record-values.ts'
 import { boundedText, ExternalId, Id, NewExternalId } from '#domain/text.ts'
 import { ACCOUNT_ORIGINS } from '#events/account-events.ts'
 import {
+  Amount,
+  ContractMetadata,
+  ContractRecordId,
+  Day,
   type DefinitionOf,
   filterField,
+  NullableText,
   optionalField,
+  QueryId,
   type RecordedFields,
   requiredField,
   shownField,
+  Timestamp,
 } from './field.ts'
-import { Amount, ContractMetadata, ContractRecordId, Day, NullableText, Timestamp } from './formats.ts'
-import { QueryId } from './query-values.ts'
 
 /** Greater than zero. */
 export const PositiveMoney = Money.refine((value) => value !== '0.00', 'deve ser maior que zero')

@@ -1,6 +1,69 @@
 import * as z from 'zod'
+import type { ZodOpenApiOverrideContext, ZodOpenApiOverrideMeta } from 'zod-openapi'
+import { Instant } from '#domain/instant.ts'
+import { limitedText } from '#domain/text.ts'
 import type { DataOf, EventName } from '#events/catalogue.ts'
-import { NullableText } from './formats.ts'
+
+/** Text and number formats of answers; narrower than those of requests. */
+
+/** The service's own identifier of a record. */
+export const ContractRecordId = z.int().positive()
+
+/** Exactly 2 decimals, never negative. */
+export const Amount = z.string().regex(/^\d+\.\d{2}$/)
+
+/** As Amount, but balances may be negative. */
+export const Balance = z.string().regex(/^-?\d+\.\d{2}$/)
+
+/** Exactly 3 decimals; stock is negative after oversold offline sales. */
+export const ThreeDecimals = z.string().regex(/^-?\d+\.\d{3}$/)
+
+/** ISO 8601 with milliseconds and the offset of the company's time zone, never `Z`. */
+export const Timestamp = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}[+-]\d{2}:\d{2}$/)
+  .meta({ format: 'date-time' })
+
+/** Calendar day. */
+export const Day = z.iso.date()
+
+export const NullableText = z.string().nullable()
+
+/** Texts of a program by its own keys; null if there are none. */
+export const ContractMetadata = z.record(z.string(), z.string()).meta({ id: 'Metadata' }).nullable()
+
+/** Timestamp in a query string. An unencoded `+` of the offset arrives as a space. */
+export const QueryInstant = z.preprocess(
+  (value) => (typeof value === 'string' && value.length <= 60 ? value.replace(/ (\d\d:?\d\d)$/, '+$1') : value),
+  Instant,
+)
+
+/** Documents a query parameter as the integer that its text represents. */
+export function asInteger(bounds: { minimum: number; maximum?: number; default?: number }): ZodOpenApiOverrideMeta {
+  return ({ jsonSchema }) => {
+    delete jsonSchema.pattern
+    Object.assign(jsonSchema, { type: 'integer', ...bounds })
+  }
+}
+
+/** An id in a query string. */
+export const QueryId = limitedText(20)
+  .regex(/^[1-9]\d{0,14}$/, 'deve ser um número inteiro positivo')
+  .transform(Number)
+  .meta({ override: asInteger({ minimum: 1 }) })
+
+/** Documents a query parameter as the boolean that its text represents. */
+function asFlag({ jsonSchema }: ZodOpenApiOverrideContext): void {
+  delete jsonSchema.enum
+  jsonSchema.type = 'boolean'
+}
+
+/** A flag in a query string: `true`, or `false` as if it were absent. */
+export const QueryFlag = z
+  .enum(['true', 'false'], 'deve ser true ou false')
+  .transform((text) => (text === 'true' ? (true as const) : undefined))
+  .optional()
+  .meta({ override: asFlag })
 
 /** What a value is: how people read and type it. */
 export type ValueType =

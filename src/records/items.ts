@@ -1,21 +1,26 @@
 import * as z from 'zod'
-import { Barcode } from '#domain/barcode.ts'
 import { Cest, Gtin, itemTaxShape, Ncm } from '#domain/fiscal-values.ts'
-import { Money } from '#domain/money.ts'
-import { StockQuantity } from '#domain/quantity.ts'
-import { MetadataInput } from '#domain/record-values.ts'
+import { Money, StockQuantity } from '#domain/money.ts'
+import { Barcode, MetadataInput } from '#domain/record-values.ts'
 import { boundedText, ExternalId, Id, NewExternalId, nameText, orDefault, orNone } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog-events.ts'
 import {
+  Amount,
+  ContractMetadata,
+  ContractRecordId,
   type DefinitionOf,
   filterField,
+  NullableText,
   optionalField,
+  QueryFlag,
+  QueryId,
+  QueryInstant,
   type RecordedFields,
   requiredField,
   shownField,
+  ThreeDecimals,
+  Timestamp,
 } from './field.ts'
-import { Amount, ContractMetadata, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from './formats.ts'
-import { QueryFlag, QueryId, QueryInstant } from './query-values.ts'
 
 const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
   product: 'Produto',

@@ -16,16 +16,18 @@ import {
 import type { IE_INDICATORS, PERSON_TYPES } from '#events/person-events.ts'
 import {
   answerShape,
+  ContractMetadata,
   choiceField,
   type DefinitionOf,
   filterField,
+  NullableText,
   optionalField,
   type RecordedFields,
   requiredField,
   shownField,
+  Timestamp,
   wholeShape,
 } from './field.ts'
-import { ContractMetadata, NullableText, Timestamp } from './formats.ts'
 
 /** Longest name of a person, in code points. */
 export const MAX_PERSON_NAME = 120

@@ -1,8 +1,7 @@
 import * as z from 'zod'
 import { CalendarDate } from '#domain/instant.ts'
 import { boundedText, ExternalId, limitedText } from '#domain/text.ts'
-import { filterField } from './field.ts'
-import { QueryId } from './query-values.ts'
+import { filterField, QueryId } from './field.ts'
 
 export const FISCAL_STATES = ['missing', 'present'] as const
 

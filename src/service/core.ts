@@ -44,7 +44,7 @@ import { createKeyedSemaphore, type LimiterFigures, type SemaphoreLimits } from 
 import { newId } from '#lib/ids.ts'
 import { createPool, type PoolOf, sharePool } from '#postgres/pool.ts'
 import { createErasureReactor, keyDestruction } from '#privacy/due-erasures.ts'
-import { testDataReset } from '#privacy/test-data-reset.ts'
+import { testDataReset } from '#privacy/erase-person.ts'
 import { readModel } from '#projections/index.ts'
 import { withPaymentLinks } from '#projections/orders.ts'
 import type { Proofs } from '#services.ts'

@@ -10,7 +10,6 @@ import { parseSubject } from '#ledger/projection.ts'
 import { createTimeSlicer } from '#lib/fair-sharing.ts'
 import type { CashMovementRow } from '#projections/cash-sessions.ts'
 import type { OfflineReturnWarning } from '#projections/returns.ts'
-import { invokeElement, refuseInChain } from './chained-elements.ts'
 import { CHAIN_MESSAGES, composeListAnswer, sentId } from './till-answers.ts'
 import { SYNC_OPERATIONS } from './till-operations.ts'
 import { type SyncRoute, UploadedMovements, UploadedReturns } from './till-requests.ts'
@@ -19,9 +18,11 @@ import {
   type ElementResult,
   FAULT_MESSAGE,
   fieldsOf,
+  invokeElement,
   isNotRecorded,
   type NotRecorded,
   offlineIdOf,
+  refuseInChain,
   runUpload,
   type UploadServices,
 } from './uploads.ts'

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import * as z from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { Email, Id } from '#domain/text.ts'
-import { QueryInstant } from '#records/query-values.ts'
+import { QueryInstant } from '#records/field.ts'
 import type { FailureCode } from './till-answers.ts'
 
 /** Longer passwords are refused, because hashing them would only take time. */

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { Access } from '#access/access.ts'
 import type { CompanyUser, Membership } from '#access/company-users.ts'
-import type { AddressLimit } from '#access/minute-limit.ts'
+import type { AddressLimit } from '#access/login-limits.ts'
 import type { IssuedToken, SyncSession } from '#access/till-access.ts'
 import { ROLE_TRAITS } from '#domain/rights.ts'
 import { sendJson } from '#http/answers.ts'

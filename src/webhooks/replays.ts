@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import { type Refusal, refuse } from '#domain/refusals.ts'
 import { isDeliverable, isSubscribed, type WebhookEvent } from '#events/catalogue.ts'
 import { type Envelope, streamOf } from '#ledger/command.ts'
-import { search } from '#ledger/reading.ts'
+import { search } from '#ledger/port.ts'
 import { asSystem, type OperationContext, operate } from '#ledger/write/run.ts'
 import {
   createRoundRobin,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import { Secret, TOTP } from 'otpauth'
 import { hashKey, isKey, KEY_BYTES, newKey } from '#access/api-authenticator.ts'
-import { createAddressLimit } from '#access/minute-limit.ts'
+import { createAddressLimit } from '#access/login-limits.ts'
 import { hashPassword, Password, verifyPassword } from '#access/passwords.ts'
 import { createTotpSecret, isTotpSecret, recoveryCodeHash, stepOfTotp, totpUri } from '#access/second-factors.ts'
 

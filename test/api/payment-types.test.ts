@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { updatePaymentType } from '#commands/payment-type-commands.ts'
+import { updatePaymentType } from '#commands/store-commands.ts'
 import { SIDES, settle } from '../support/accounts.ts'
 import { expectInvalid, expectProblem, LOCAL_TIME } from '../support/answers.ts'
 import type { Json, TestCompany } from '../support/api.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import express from 'express'
 import type { Page } from 'playwright-core'
-import { pagePolicy } from '#panel/panel-guard.ts'
+import { pagePolicy } from '#panel/panel-cookies.ts'
 import { check } from '../support/browser/accessibility.ts'
 import { sharedBrowser } from '../support/browser/chromium.ts'
 import { tabThrough } from '../support/browser/keyboard.ts'

@@ -11,7 +11,7 @@ import {
   updateItem,
 } from '#commands/item-commands.ts'
 import { ItemChanges } from '#commands/item-input.ts'
-import { fromThousandths } from '#domain/quantity.ts'
+import { fromThousandths } from '#domain/money.ts'
 import { describeIssues, type Problems } from '#domain/refusals.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'

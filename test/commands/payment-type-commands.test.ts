@@ -4,7 +4,7 @@ import {
   createPaymentType,
   UpdatePaymentTypeInput,
   updatePaymentType,
-} from '#commands/payment-type-commands.ts'
+} from '#commands/store-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { PAYMENT_KINDS } from '#events/company-events.ts'
 import { companyRegistered, paymentTypeCreated } from '../support/facts.ts'

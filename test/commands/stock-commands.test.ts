@@ -5,8 +5,9 @@ import {
   countInventory,
   MAX_COUNTED_ITEMS,
   openInventory,
-} from '#commands/inventory-commands.ts'
-import { recordStockMovement, StockMovementInput } from '#commands/stock-commands.ts'
+  recordStockMovement,
+  StockMovementInput,
+} from '#commands/stock-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { movementIdOf, stockById } from '#projections/stock.ts'
 import { companyRegistered, itemCreated } from '../support/facts.ts'

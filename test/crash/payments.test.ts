@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { SandboxPayment } from '#demo/provider-sandbox/sandbox-book.ts'
-import { type Sandbox, startSandbox } from '#demo/provider-sandbox/sandbox-listener.ts'
+import { type Sandbox, startSandbox } from '#demo/provider-sandbox/sandbox-console.tsx'
 import { freePort } from '#postgres/embedded.ts'
 import { type Json, send } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'

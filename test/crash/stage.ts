@@ -1,4 +1,4 @@
-import { type Sandbox, startSandbox } from '#demo/provider-sandbox/sandbox-listener.ts'
+import { type Sandbox, startSandbox } from '#demo/provider-sandbox/sandbox-console.tsx'
 import { openCore } from '#service/core.ts'
 import { masterKeys } from '../support/master-key.ts'
 import { until } from '../support/wait.ts'

@@ -16,7 +16,7 @@ import {
 } from '#demo/till/demo-drawer.ts'
 import { createLine, LineBroken, type OfflineSale, openQueue, type Queue } from '#demo/till/demo-sales.ts'
 import { createTill, playDay, type Report, type Till } from '#demo/till/demo-till.ts'
-import { fromThousandths } from '#domain/quantity.ts'
+import { fromThousandths } from '#domain/money.ts'
 import type { TestCompany } from '../support/api.ts'
 import { offlineSaleOf } from '../support/offline-sales.ts'
 import { createTestUser } from '../support/till.ts'

@@ -3,6 +3,9 @@ import fc from 'fast-check'
 import type { z } from 'zod'
 import {
   fromCents,
+  fromThousandths,
+  JsonMoney,
+  JsonQuantity,
   lineTotal,
   lineTotalFits,
   MAX_CENTS,
@@ -12,18 +15,13 @@ import {
   Percentage,
   percentHundredths,
   percentOf,
-  toCents,
-} from '#domain/money.ts'
-import { splitOf } from '#domain/order-states.ts'
-import {
-  fromThousandths,
-  JsonMoney,
-  JsonQuantity,
   Quantity,
   SignedQuantity,
   StockQuantity,
+  toCents,
   toThousandths,
-} from '#domain/quantity.ts'
+} from '#domain/money.ts'
+import { splitOf } from '#domain/order-states.ts'
 
 const read = (schema: z.ZodType, text: string): unknown => {
   const result = schema.safeParse(JSON.parse(text))

@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { cnpj, cpf } from 'cpf-cnpj-validator'
 import fc from 'fast-check'
 import * as z from 'zod'
-import { barcodeProblem } from '#domain/barcode.ts'
 import {
   AccessKey,
   Cest,
@@ -18,7 +17,7 @@ import {
 } from '#domain/fiscal-values.ts'
 import { brandPalette, contrastOf } from '#domain/images.ts'
 import { Cnpj, isCnpj, isCpf, phoneKey, stateOfZip } from '#domain/person-values.ts'
-import { MetadataInput, mergedMetadata } from '#domain/record-values.ts'
+import { barcodeProblem, MetadataInput, mergedMetadata } from '#domain/record-values.ts'
 import { accessKeyOf, withCheckDigit } from '../support/access-key.ts'
 
 /** Example from the manual of the tax authorities. */

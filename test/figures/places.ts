@@ -1,7 +1,6 @@
 import { dateInZone } from '#domain/instant.ts'
-import { fromCents, percentOf, percentOfCents, toCents } from '#domain/money.ts'
+import { fromCents, fromThousandths, percentOf, percentOfCents, toCents, toThousandths } from '#domain/money.ts'
 import { amountOfPart, type LinePart, shareDiscount } from '#domain/payment-rules.ts'
-import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import type { Json } from '../support/api.ts'
 import { textIn } from '../support/panel.ts'
 import { figuresIn, fileRows, numberOf } from './parse.ts'

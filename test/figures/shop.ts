@@ -1,7 +1,6 @@
 import { createStore } from '#commands/store-commands.ts'
 import { addDays, startOfDay } from '#domain/instant.ts'
-import { fromCents, lineTotal, toCents } from '#domain/money.ts'
-import { fromThousandths, toThousandths } from '#domain/quantity.ts'
+import { fromCents, fromThousandths, lineTotal, toCents, toThousandths } from '#domain/money.ts'
 import type { Json, TestApi, TestCompany } from '../support/api.ts'
 import type { DatabaseClock } from '../support/database-clock.ts'
 import { type PanelUser, panelUser } from '../support/panel.ts'

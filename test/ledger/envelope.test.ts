@@ -14,7 +14,7 @@ import {
   type NewEvent,
   streamOf,
 } from '#ledger/command.ts'
-import { readNewest } from '#ledger/reading.ts'
+import { readNewest } from '#ledger/port.ts'
 import {
   CannotOpen,
   openData,

@@ -8,8 +8,7 @@ import {
   fieldsChangedBy,
   splitTechnical,
 } from '#panel/record-history.tsx'
-import { EVENTS } from '#panel/words/event-words.ts'
-import { FIELD_NAMES } from '#panel/words/field-words.ts'
+import { EVENTS, FIELD_NAMES } from '#panel/words/event-words.ts'
 import { sentenceOf, VALUE_NAMES } from '#panel/words/record-words.ts'
 import { EVERY_EVENT } from '../support/every-event.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { lineInput } from '#panel/forms/input-kinds.ts'
-import { createHeadWords, guessMapping, type ImportMapping } from '#panel/import/file-heads.ts'
+import { createHeadWords, guessMapping, type ImportMapping } from '#panel/import/column-titles.ts'
 import { IMPORTED, type ImportableKind } from '#panel/import/import-kinds.ts'
 import { type KeyField, readLine } from '#panel/import/import-lines.ts'
 import { type ColumnMapping, createPlanner, createRecordIndex } from '#panel/import/import-plan.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { expect } from 'chai'
-import { startSandbox } from '#demo/provider-sandbox/sandbox-listener.ts'
+import { startSandbox } from '#demo/provider-sandbox/sandbox-console.tsx'
 import { createProviderClient } from '#payments/provider-client.ts'
 import {
   ProviderConflict,

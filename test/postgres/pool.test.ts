@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import type pg from 'pg'
 import type { Pool, PoolClient } from 'pg'
-import { isOutage } from '#postgres/outage.ts'
+import { isOutage } from '#postgres/database.ts'
 import { createPool } from '#postgres/pool.ts'
 import { binaryArray, type ElementType } from '#postgres/row-bytes.ts'
 import {

@@ -3,16 +3,17 @@ import * as z from 'zod'
 import { optionalMembers } from '#events/catalogue.ts'
 import { fieldColumns, fieldFacts, fieldInputs, fileColumns } from '#panel/record-fields.ts'
 import {
+  Amount,
   answerShape,
   changesShape,
   optionalField,
   recordedValues,
   requiredField,
   shownField,
+  Timestamp,
   textsByName,
   wholeShape,
 } from '#records/field.ts'
-import { Amount, Timestamp } from '#records/formats.ts'
 
 const FIELDS = {
   name: requiredField('person_name', 'Nome', z.string(), z.string().nullable()),

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { isSealed } from '#crypto/vault.ts'
 import { type Envelope, streamOf } from '#ledger/command.ts'
-import { type EventReader, readNewest } from '#ledger/reading.ts'
+import { type EventReader, readNewest } from '#ledger/port.ts'
 import { readModel } from '#projections/index.ts'
 
 /** A company's ledger as projections see it. */

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
 import { type Envelope, streamOf } from '#ledger/command.ts'
-import { type EventReader, readNewest } from '#ledger/reading.ts'
+import { type EventReader, readNewest } from '#ledger/port.ts'
 import { replay } from '#ledger/rebuild/replay.ts'
 import { tableDdl } from '#ledger/table.ts'
 import { transactionOn } from '#postgres/transaction.ts'

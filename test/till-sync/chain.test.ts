@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { tellOldTails } from '#access/till-tails.ts'
+import { tellOldTails } from '#access/till-access.ts'
 import type { Json, TestCompany } from '../support/api.ts'
 import { type ChainedTill, chainTill, GENESIS, hashOfElement, newTillKey } from '../support/chained-till.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { updateCompany } from '#commands/company-commands.ts'
-import { createPaymentType } from '#commands/payment-type-commands.ts'
+import { createPaymentType } from '#commands/store-commands.ts'
 import { PUBLIC_URL } from '../support/api.ts'
 import { createTestUser, openTill } from '../support/till.ts'
 import { useApi } from '../support/use-api.ts'

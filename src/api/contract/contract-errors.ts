@@ -4,7 +4,7 @@ import { NEEDS } from '#commands/forget-person.ts'
 import { SCOPES } from '#domain/rights.ts'
 import { httpMessageOf, httpStatusOf, PROBLEM_CODES, type ProblemCode } from '#http/problems.ts'
 import { groupBy } from '#lib/collections.ts'
-import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '#records/formats.ts'
+import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '#records/field.ts'
 import type { Route } from '../api-route.ts'
 
 const Shortage = z

@@ -1,15 +1,22 @@
 import express, { type RequestHandler, type Router } from 'express'
 import type { oas31 } from 'zod-openapi'
-import type { AddressLimit } from '#access/minute-limit.ts'
+import type { AddressLimit } from '#access/login-limits.ts'
 import { type Compress, createFixedAnswer } from '#http/answers.ts'
 import { limitUnauthenticatedBy, publicDocument } from '#http/edge.ts'
 import { guidePage, guidesPage, type ReferencePage, referencePage } from './docs-guides.tsx'
-import { bodyExample, type DocumentedOperation, exampleOf, parameterExample } from './docs-operation.tsx'
-import { docsPage, homePage, resourcePage } from './docs-page.tsx'
-import type { Schema } from './docs-schema.tsx'
+import { bodyExample, type DocumentedOperation, exampleOf, parameterExample, type Schema } from './docs-operation.tsx'
+import {
+  docsPage,
+  homePage,
+  type PublishedContract,
+  pathOf,
+  type Resource,
+  resourcePage,
+  type Site,
+  siteOf,
+} from './docs-page.tsx'
 import { webhooksPage } from './docs-webhooks.tsx'
 import { guidesIn } from './guides.tsx'
-import { type PublishedContract, pathOf, type Resource, type Site, siteOf } from './site.ts'
 
 /** Style sheet of the pages; colours follow the system's colour scheme. */
 const STYLE = `

@@ -34,8 +34,7 @@ import {
   listDeletedItems,
   listItems,
 } from '#queries/item-queries.ts'
-import { answerShape, queryShape } from '#records/field.ts'
-import { ContractRecordId } from '#records/formats.ts'
+import { answerShape, ContractRecordId, queryShape } from '#records/field.ts'
 import {
   CATEGORY_FIELDS,
   CATEGORY_FILTERS,

@@ -24,7 +24,7 @@ import {
   listOrders,
   type NotificationObject,
 } from '#queries/order-queries.ts'
-import { Amount, ContractRecordId, Timestamp } from '#records/formats.ts'
+import { Amount, ContractRecordId, Timestamp } from '#records/field.ts'
 import { actionRoute, commandRoute, type Route, readRoute, repeatableActionRoute, single } from '../api-route.ts'
 import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
 import { customerExample, OrderShape } from './order-shape.ts'

@@ -4,7 +4,7 @@ import { ONLINE_METHODS } from '#domain/payment-rules.ts'
 import { ORDER_ALARMS } from '#events/order-events.ts'
 import { type PaymentObject, REFUND_STATUSES, type RefundObject } from '#projections/order-payments.ts'
 import type { ShownOrder } from '#queries/order-queries.ts'
-import { Amount, ContractMetadata, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '#records/formats.ts'
+import { Amount, ContractMetadata, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '#records/field.ts'
 import { lineExamples, lineShape } from './sale-routes.ts'
 
 /** Customer of an order without a customer record. */

@@ -33,8 +33,7 @@ import {
   listDeletedSuppliers,
   listSuppliers,
 } from '#queries/person-queries.ts'
-import { answerShape, queryShape, recordedValues } from '#records/field.ts'
-import { ContractRecordId } from '#records/formats.ts'
+import { answerShape, ContractRecordId, queryShape, recordedValues } from '#records/field.ts'
 import { ADDRESS_FIELDS, CUSTOMER_FIELDS, PERSON_FILTERS, PERSON_STATE, SUPPLIER_FIELDS } from '#records/persons.ts'
 import { commandRoute, type Route } from '../api-route.ts'
 import { singleOf } from '../contract/contract-document.ts'

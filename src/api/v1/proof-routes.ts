@@ -3,7 +3,7 @@ import { limitedText } from '#domain/text.ts'
 import { Problem } from '#http/problems.ts'
 import type { SignedCheckpoint } from '#integrity/checkpoint-log.ts'
 import { readModelHead } from '#queries/event-queries.ts'
-import { asInteger, QueryFlag } from '#records/query-values.ts'
+import { asInteger, QueryFlag } from '#records/field.ts'
 import { type ReadAnswer, type Route, readRoute, single } from '../api-route.ts'
 import { singleOf } from '../contract/contract-document.ts'
 

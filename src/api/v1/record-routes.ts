@@ -12,7 +12,7 @@ import { type Command, isRefusal } from '#ledger/command.ts'
 import { toPooledBytes } from '#lib/memory.ts'
 import type { Reader } from '#queries/reader.ts'
 import type { FoundRecords, Page } from '#queries/record-queries.ts'
-import { asInteger, QueryFlag, QueryInstant } from '#records/query-values.ts'
+import { asInteger, QueryFlag, QueryInstant } from '#records/field.ts'
 import {
   batchRoute,
   commandRoute,

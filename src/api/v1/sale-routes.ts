@@ -12,9 +12,16 @@ import { pathId, withId } from '#http/paths.ts'
 import { receiptOf } from '#integrity/sale-receipts.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { getSale, getSaleByExternalId, listSales } from '#queries/sale-queries.ts'
-import { queryShape } from '#records/field.ts'
-import { Amount, ContractMetadata, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '#records/formats.ts'
-import { QueryFlag } from '#records/query-values.ts'
+import {
+  Amount,
+  ContractMetadata,
+  ContractRecordId,
+  NullableText,
+  QueryFlag,
+  queryShape,
+  ThreeDecimals,
+  Timestamp,
+} from '#records/field.ts'
 import { SALE_FILTERS } from '#records/sale-filters.ts'
 import { commandRoute, type Route, readRoute } from '../api-route.ts'
 import { singleOf, warnedOf } from '../contract/contract-document.ts'

@@ -6,8 +6,9 @@ import {
   countInventory,
   OpenInventoryInput,
   openInventory,
-} from '#commands/inventory-commands.ts'
-import { recordStockMovement, StockMovementInput } from '#commands/stock-commands.ts'
+  recordStockMovement,
+  StockMovementInput,
+} from '#commands/stock-commands.ts'
 import { INVENTORY_STATUSES, MOVEMENT_KINDS } from '#events/catalog-events.ts'
 import { pathId, withId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -22,8 +23,7 @@ import {
   listLowStock,
   listStockMovements,
 } from '#queries/stock-queries.ts'
-import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '#records/formats.ts'
-import { QueryId } from '#records/query-values.ts'
+import { Amount, ContractRecordId, NullableText, QueryId, ThreeDecimals, Timestamp } from '#records/field.ts'
 import { batchRoute, commandRoute, type Route, readRoute } from '../api-route.ts'
 import { batchResultOf, pageSchemaOf, singleOf, warnedOf } from '../contract/contract-document.ts'
 import { answerPage, getRoute, listQuery, listRoute, pageQuery } from './record-routes.ts'

@@ -4,15 +4,14 @@ import {
   createPaymentType,
   PaymentTypeChanges,
   updatePaymentType,
-} from '#commands/payment-type-commands.ts'
+} from '#commands/store-commands.ts'
 import { inZone } from '#domain/instant.ts'
 import { PAYMENT_KINDS } from '#events/company-events.ts'
 import { withId } from '#http/paths.ts'
 import type { PaymentTypeObject, StoreObject } from '#projections/stores.ts'
-import { listTills } from '#queries/chain-queries.ts'
-import { getPaymentType, listPaymentTypes } from '#queries/company-queries.ts'
-import { listStores } from '#queries/store-queries.ts'
-import { Amount, ContractRecordId, Timestamp } from '#records/formats.ts'
+import { getPaymentType, listPaymentTypes, listStores } from '#queries/company-queries.ts'
+import { listTills } from '#queries/till-queries.ts'
+import { Amount, ContractRecordId, Timestamp } from '#records/field.ts'
 import { commandRoute, type Route, readRoute } from '../api-route.ts'
 import { warnedOf } from '../contract/contract-document.ts'
 import { getRoute } from './record-routes.ts'

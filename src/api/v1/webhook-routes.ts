@@ -25,7 +25,7 @@ import {
   listDeliveries,
   listWebhooks,
 } from '#queries/webhook-queries.ts'
-import { ContractRecordId, NullableText, Timestamp } from '#records/formats.ts'
+import { ContractRecordId, NullableText, Timestamp } from '#records/field.ts'
 import { redeliver, sendTest } from '#webhooks/redelivery.ts'
 import { REPLAY_LIMITS, startReplay } from '#webhooks/replays.ts'
 import { urlProblem } from '#webhooks/sender.ts'

@@ -7,8 +7,8 @@ import {
   retryOnLockTimeout,
   type Transaction,
 } from '#postgres/transaction.ts'
+import type { EventReader } from '../port.ts'
 import { READ_SCHEMA, type ReadModel } from '../projection.ts'
-import type { EventReader } from '../reading.ts'
 import { type AnyTable, commentDdl, indexDdl, tableDdl } from '../table.ts'
 import { compareContents, type TableParity } from './compare-tables.ts'
 import { schemaOfFormer, type TablesVersion } from './version.ts'

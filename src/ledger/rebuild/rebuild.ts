@@ -3,8 +3,7 @@ import type { WorkPace } from '#lib/background-loops.ts'
 import { type BulkTransaction, inTransaction, withAdvisoryLock } from '#postgres/transaction.ts'
 import { companyIdOfStream, type Envelope, streamOf } from '../command.ts'
 import { ensureLedger, type Ids, idsAfter } from '../ledgers.ts'
-import { isOutside } from '../port.ts'
-import { readNewest } from '../reading.ts'
+import { isOutside, readNewest } from '../port.ts'
 import type { CannotOpen, MissingKeys } from '../sealed-fields.ts'
 import {
   ESTIMATED_RATE,

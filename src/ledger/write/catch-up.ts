@@ -12,7 +12,7 @@ import {
   openLedger,
   readLedgerClock,
 } from '../ledgers.ts'
-import type { EventStore } from '../port.ts'
+import { type EventReader, type EventStore, readNewest } from '../port.ts'
 import {
   ensure,
   erasuresOf,
@@ -23,7 +23,6 @@ import {
   refsOf,
   render,
 } from '../projection.ts'
-import { type EventReader, readNewest } from '../reading.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 import { type AttemptOptions, beginAttempt, finishAttempt, reportCommit } from './attempt.ts'
 import { recordedOutcomeOf, storeAnswer } from './idempotency.ts'

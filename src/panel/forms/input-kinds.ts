@@ -1,8 +1,7 @@
 import type * as z from 'zod'
 import { CalendarDate, Instant, localInstant } from '#domain/instant.ts'
-import { Money } from '#domain/money.ts'
+import { Money, StockQuantity } from '#domain/money.ts'
 import { formatDecimal, formatZipCode } from '#domain/person-values.ts'
-import { StockQuantity } from '#domain/quantity.ts'
 
 /**
  * Kind of a field: its control, and the conversion between typed text and command values. An empty field is null, or

@@ -1,11 +1,11 @@
-import { gtinKey } from '#domain/barcode.ts'
 import { isCnpj, isCpf } from '#domain/person-values.ts'
+import { gtinKey } from '#domain/record-values.ts'
 import { searchKey } from '#domain/text.ts'
 import type { CodeTable, SimilarCode } from '#queries/import-matches.ts'
 import type { Reader } from '#queries/reader.ts'
 import type { Fields } from '../forms/panel-form.ts'
+import type { ImportMapping } from './column-titles.ts'
 import { oddWord } from './encoding.ts'
-import type { ImportMapping } from './file-heads.ts'
 import type { KeyField, ReadLine } from './import-lines.ts'
 import type { Sheet, SheetLine } from './sheet.ts'
 

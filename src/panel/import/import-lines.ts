@@ -3,8 +3,8 @@ import { bareTaxNumber } from '#domain/person-values.ts'
 import { isPlaceholder, isPlaceholderCode, withoutInvisible } from '#domain/text.ts'
 import { amountInput, type Kind, quantityInput } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
+import type { ImportMapping } from './column-titles.ts'
 import { type Pause, UNREADABLE } from './encoding.ts'
-import type { ImportMapping } from './file-heads.ts'
 import { MAX_CELL_LENGTH, type Sheet, type SheetLine } from './sheet.ts'
 
 /** Longest cell in which several phones are looked for. */

@@ -7,11 +7,16 @@ import { runList } from '#ledger/write/run.ts'
 import { categoriesNamed, type MatchingRecord } from '#queries/import-matches.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import type { FormSubmission, PageContext } from '../panel-route.ts'
-import { checkDigitWarnings, type LineWarning, linePriceWarnings, warningsOf } from './alike-texts.ts'
+import { candidatesOf, createHeadWords, type ImportMapping } from './column-titles.ts'
 import type { Pause } from './encoding.ts'
-import { candidatesOf, createHeadWords, type ImportMapping } from './file-heads.ts'
 import { createDoubtFinder, type DoubtedLine, restoreZeros, withFixedCodes } from './import-doubts.ts'
-import type { ImportableKind } from './import-kinds.ts'
+import {
+  checkDigitWarnings,
+  type ImportableKind,
+  type LineWarning,
+  linePriceWarnings,
+  warningsOf,
+} from './import-kinds.ts'
 import {
   type ChosenMarks,
   findNumberColumns,

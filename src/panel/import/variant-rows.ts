@@ -3,7 +3,7 @@ import { searchKey } from '#domain/text.ts'
 import { variantKey } from '#projections/catalog.ts'
 import { type CodedItem, itemsWithCodes, variantsOf } from '#queries/import-matches.ts'
 import type { Reader } from '#queries/reader.ts'
-import type { ImportMapping } from './file-heads.ts'
+import type { ImportMapping } from './column-titles.ts'
 import { isWrong, type PlannedRow, VARIANT_FIELDS, type ValidRow, validRows } from './import-plan.ts'
 import type { Sheet, SheetLine } from './sheet.ts'
 

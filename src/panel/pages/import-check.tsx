@@ -1,7 +1,7 @@
 import { formatCount } from '#domain/person-values.ts'
 import { ENCODINGS } from '#panel/import/encoding.ts'
 import type { SheetLine } from '#panel/import/sheet.ts'
-import type { ImportMapping } from '../import/file-heads.ts'
+import type { ImportMapping } from '../import/column-titles.ts'
 import { DOUBT_KINDS, type DoubtKind } from '../import/import-doubts.ts'
 import type { ImportableKind } from '../import/import-kinds.ts'
 import { bothReadings, type DecimalMark, type NumberColumn } from '../import/import-lines.ts'

@@ -10,7 +10,13 @@ import { ENCODINGS, type Encoding, type Pause } from '#panel/import/encoding.ts'
 import { deleteStoredFile, type KeptFile, keepLines, loadStoredFile, storeFile } from '#panel/import/import-file.ts'
 import { MAX_LINES, readSheet, type Sheet } from '#panel/import/sheet.ts'
 import { type Fields, formText, textsOf } from '../forms/panel-form.ts'
-import { candidatesOf, createHeadWords, guessMapping, type ImportMapping, REASON_HEAD } from '../import/file-heads.ts'
+import {
+  candidatesOf,
+  createHeadWords,
+  guessMapping,
+  type ImportMapping,
+  REASON_HEAD,
+} from '../import/column-titles.ts'
 import { IMPORTED, type ImportableKind } from '../import/import-kinds.ts'
 import type { ChosenMarks } from '../import/import-lines.ts'
 import { isWrong, rowMessages, type ValidRow } from '../import/import-plan.ts'

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { closeInventory, OpenInventoryInput, openInventory } from '#commands/inventory-commands.ts'
+import { closeInventory, OpenInventoryInput, openInventory } from '#commands/stock-commands.ts'
 import { formatCount, formatDateTime, formatMoney } from '#domain/person-values.ts'
 import { may } from '#domain/rights.ts'
 import { INVENTORY_STATUSES } from '#events/catalog-events.ts'

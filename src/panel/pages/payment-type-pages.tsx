@@ -1,4 +1,4 @@
-import { CreatePaymentTypeInput, createPaymentType, updatePaymentType } from '#commands/payment-type-commands.ts'
+import { CreatePaymentTypeInput, createPaymentType, updatePaymentType } from '#commands/store-commands.ts'
 import { formatPercentage } from '#domain/person-values.ts'
 import type { PaymentKind } from '#events/company-events.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'

@@ -10,9 +10,8 @@ import {
   sumCents,
   worthOf,
 } from '#commands/returned-goods.ts'
-import { fromCents, toCents } from '#domain/money.ts'
+import { fromCents, fromThousandths, StockQuantity, toCents, toThousandths } from '#domain/money.ts'
 import { formatMoney, formatQuantity } from '#domain/person-values.ts'
-import { fromThousandths, StockQuantity, toThousandths } from '#domain/quantity.ts'
 import { invalid } from '#domain/refusals.ts'
 import { mayUpTo } from '#domain/rights.ts'
 import { boundedText, Id } from '#domain/text.ts'

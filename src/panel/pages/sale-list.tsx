@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { addDays, CalendarDate } from '#domain/instant.ts'
-import { fromCents, toCents } from '#domain/money.ts'
+import { countUnits, fromCents, toCents, toThousandths } from '#domain/money.ts'
 import {
   formatCount,
   formatDateTime,
@@ -10,7 +10,6 @@ import {
   formatPersonName,
   formatUnits,
 } from '#domain/person-values.ts'
-import { countUnits, toThousandths } from '#domain/quantity.ts'
 import { invalid, type Refusal } from '#domain/refusals.ts'
 import { pathId } from '#http/paths.ts'
 import { ownValue } from '#lib/collections.ts'

@@ -1,7 +1,6 @@
-import { fromCents, toCents } from '#domain/money.ts'
+import { fromCents, toCents, toThousandths } from '#domain/money.ts'
 import * as format from '#domain/person-values.ts'
 import { formatDateTime, formatMoney } from '#domain/person-values.ts'
-import { toThousandths } from '#domain/quantity.ts'
 import type { SaleMoneyBack, SaleObject } from '#projections/sales.ts'
 import { findLiveItems, findUnits, type UnitsOfItems, unitIn } from '#queries/item-queries.ts'
 import { getSale, getSaleTraces, type SaleBalance, type SaleTraces, type SaleUpload } from '#queries/sale-queries.ts'

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
+import { fromBigThousandths } from '#domain/money.ts'
 import { formatCents, formatCount, formatFraction, formatMoney } from '#domain/person-values.ts'
-import { fromBigThousandths } from '#domain/quantity.ts'
 import type { Channel } from '#ledger/command.ts'
 import {
   type NamedFigure,

@@ -9,7 +9,7 @@ import type { SaleUpload } from '#queries/sale-queries.ts'
 import { link } from '../page-context.ts'
 import { Card, Facts } from '../ui/page-parts.tsx'
 import { ListTable } from '../ui/panel-list.tsx'
-import { fieldName } from '../words/field-words.ts'
+import { fieldName } from '../words/event-words.ts'
 import { SALE_STATES } from './sale-list.tsx'
 
 interface UploadProps {

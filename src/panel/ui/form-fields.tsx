@@ -5,8 +5,8 @@ import { httpStatusOf } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Field, Fields, FilledForm } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
+import { INPUT_OWNER, inputOwnerOf, SECRETS } from '../panel-cookies.ts'
 import type { FormSubmission, PageContext, PanelPage, Redirect } from '../panel-route.ts'
-import { INPUT_OWNER, inputOwnerOf, SECRETS } from '../preserved-input.ts'
 import { Alert } from './page-parts.tsx'
 
 interface FormProps {

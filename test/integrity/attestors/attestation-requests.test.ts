@@ -5,11 +5,16 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { readConfig, WrongSetting } from '#config/config.ts'
+import { openWitness, serveWitness, type Witness } from '#demo/demo-attestors.ts'
 import type { Served } from '#demo/serve-locally.ts'
-import { openWitness, serveWitness, type Witness } from '#demo/witness-server.ts'
-import { type AttestationRequests, attestationStatuses, requestAttestations } from '#integrity/attestations.ts'
+import {
+  type AttestationRequests,
+  attestationStatuses,
+  requestAttestations,
+  tokenDirectoryOf,
+  tokensOf,
+} from '#integrity/attestations.ts'
 import { type AttestorSettings, attestorNames, createAttestors } from '#integrity/attestor-settings.ts'
-import { tokenDirectoryOf, tokensOf } from '#integrity/attestor-tokens.ts'
 import {
   type Attestor,
   AttestorFailed,

@@ -4,9 +4,15 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import {
+  type Authority,
+  openAuthority,
+  openWitness,
+  serveAuthority,
+  serveWitness,
+  type Witness,
+} from '#demo/demo-attestors.ts'
 import type { Served } from '#demo/serve-locally.ts'
-import { type Authority, openAuthority, serveAuthority } from '#demo/time-stamp-authority.ts'
-import { openWitness, serveWitness, type Witness } from '#demo/witness-server.ts'
 import { createTimeStampAuthority } from '#integrity/attestor-settings.ts'
 import { AttestorFailed, createWitness, parseWitnesses } from '#integrity/attestors.ts'
 import { formatCheckpoint } from '#integrity/checkpoint.ts'

@@ -4,13 +4,13 @@ import { hashKey } from '#access/api-authenticator.ts'
 import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-key-commands.ts'
 import { UpdateCompanyInput, updateCompany } from '#commands/company-commands.ts'
 import { InviteFields, inviteUser } from '#commands/invitation-commands.ts'
+import { RecordId } from '#commands/record-commands.ts'
 import {
   CreatePaymentTypeInput,
   createPaymentType,
   UpdatePaymentTypeInput,
   updatePaymentType,
-} from '#commands/payment-type-commands.ts'
-import { RecordId } from '#commands/record-commands.ts'
+} from '#commands/store-commands.ts'
 import {
   ChangePasswordInput,
   CreateUserInput,
