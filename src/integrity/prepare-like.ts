@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
-import { claimDatabase, type MasterKeys, registeredMasterKeys } from '#crypto/master-keys.ts'
+import { claimDatabase, registeredMasterKeys } from '#crypto/master-key-registry.ts'
+import type { MasterKeys } from '#crypto/master-keys.ts'
 import { IDS_OF_A_CELL } from '#ledger/ledgers.ts'
 import { UnsupportedPostgres } from '#lib/errors.ts'
 import type { Queryable } from '#postgres/database.ts'

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
-import { claimDatabase, type MasterKeys } from '#crypto/master-keys.ts'
+import { claimDatabase } from '#crypto/master-key-registry.ts'
+import type { MasterKeys } from '#crypto/master-keys.ts'
 import {
   type InstallationCheck,
   type InstallationFile,

@@ -5,13 +5,8 @@ import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { installationSecret } from '#access/credentials.ts'
 import { CreateStoreInput, createStore } from '#commands/store-commands.ts'
-import {
-  claimDatabase,
-  configuredMasterKeys,
-  type MasterKeys,
-  masterKeysInFile,
-  WrongMasterKey,
-} from '#crypto/master-keys.ts'
+import { claimDatabase } from '#crypto/master-key-registry.ts'
+import { configuredMasterKeys, type MasterKeys, masterKeysInFile, WrongMasterKey } from '#crypto/master-keys.ts'
 import { createVault, SEALED_COLUMNS } from '#crypto/vault.ts'
 import { createPool } from '#postgres/pool.ts'
 import { startApi } from '../support/api.ts'

@@ -6,15 +6,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Pool, PoolClient } from 'pg'
 import { createCustomer } from '#commands/person-commands.ts'
-import {
-  claimDatabase,
-  configuredMasterKeys,
-  type MasterKeys,
-  masterKeysInFile,
-  ROTATION_LOCK,
-  rotateMasterKey,
-  WrongMasterKey,
-} from '#crypto/master-keys.ts'
+import { claimDatabase, ROTATION_LOCK, rotateMasterKey } from '#crypto/master-key-registry.ts'
+import { configuredMasterKeys, type MasterKeys, masterKeysInFile, WrongMasterKey } from '#crypto/master-keys.ts'
 import { createVault } from '#crypto/vault.ts'
 import { createPool } from '#postgres/pool.ts'
 import { tillbook } from '../cli/tillbook.ts'
