@@ -138,9 +138,9 @@ export class WrongUsage extends Error {
   }
 }
 
-/** Help about all verbs that match the words. */
+/** Help about all verbs that match the words, which may stand in one argument. */
 export function usageFor(words: readonly string[]): string {
-  const found = find(words)
+  const found = find(words.flatMap((word) => word.split(' ')))
   return helpOn('candidates' in found ? found.candidates : [found.name])
 }
 

@@ -78,7 +78,7 @@ async function bringUp(
   await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
   const { isCurrent: isDone } = await look(client, folder)
   await client.query(`set lock_timeout = ${LOCK_TIMEOUT_MS}`)
-  const patience = { client, what: 'the migration', tell: log }
+  const patience = { client, what: 'migrations', tell: log }
   const applied = isDone ? [] : await retryOnLockTimeout(patience, () => apply(client, folder, log))
   for (const name of applied) log(`migrations: ${name} applied`)
   if (service !== null) await retryOnLockTimeout(patience, () => assignPrivileges(client, service))

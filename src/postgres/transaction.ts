@@ -226,7 +226,7 @@ export const isLockConflict = (error: unknown): boolean =>
 interface Patient {
   /** Connection to find the blocking sessions. */
   readonly client: ClientBase
-  /** What is waited for, for the operator. */
+  /** Component of the log line. */
   readonly what: string
   readonly tell: (line: string) => void
 }
@@ -242,7 +242,7 @@ export async function retryOnLockTimeout<T>({ client, what, tell }: Patient, att
     } catch (error) {
       if (!isLockConflict(error)) throw error
     }
-    tell(`${what} waits for ${await sessionsInTheWay(client)}`)
+    tell(`${what}: waits for ${await sessionsInTheWay(client)}`)
     await delay(pause_ms)
   }
 }

@@ -24,6 +24,8 @@ export interface BringUpOptions extends OwnerConnection {
   readonly onExcess?: (privileges: readonly string[]) => void
   /** False: refuses a database of another version instead of upgrading it. */
   readonly upgrades?: boolean
+  /** Reports migrations and rebuilds; on standard error by default. */
+  readonly tell?: (line: string) => void
 }
 
 interface Parts {
@@ -39,10 +41,18 @@ interface Parts {
  */
 export async function bringUpDatabase(
   { pool, model, installationCheck }: Parts,
-  { databaseUrl, ownerUrl, masterKeys, upgrades = true, onKeyMade = () => {}, onExcess = () => {} }: BringUpOptions,
+  {
+    databaseUrl,
+    ownerUrl,
+    masterKeys,
+    upgrades = true,
+    tell,
+    onKeyMade = () => {},
+    onExcess = () => {},
+  }: BringUpOptions,
 ): Promise<void> {
   await assertNotOlder(pool, model)
-  await migrateAsOwner({ pool, databaseUrl, ownerUrl }, { upgrades })
+  await migrateAsOwner({ pool, databaseUrl, ownerUrl }, { upgrades, ...(tell && { log: tell }) })
   await assertLeast(pool, { onExcess: ownerUrl === undefined ? onExcess : null })
   await claimDatabase({ pool, keys: masterKeys, onMade: onKeyMade })
   await assertOwnStore(installationCheck)

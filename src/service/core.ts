@@ -398,11 +398,11 @@ async function bringUp(
   options: CoreOptions,
 ): Promise<void> {
   const { pool, store, model } = rebuilding
-  const { upgrades = true, building = {} } = options
+  const { upgrades = true, building = {}, tell } = options
   try {
     await bringUpDatabase({ pool, model, installationCheck }, options)
     if (upgrades || (await versionOfTables(pool)) === null)
-      await withRebuild({ ...rebuilding, missingKeys: 'block', ...building }, (work) =>
+      await withRebuild({ ...rebuilding, missingKeys: 'block', ...(tell && { tell }), ...building }, (work) =>
         ensureReadModel(work).then(building.onBuilt),
       )
     else await assertCompatible(pool, model)

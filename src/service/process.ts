@@ -237,6 +237,7 @@ export function createProcess(options: ProcessOptions): ServiceProcess {
       const bare = await openCore({
         ...addresses,
         ...coreSettings(config),
+        tell: (line) => logger.info(line),
         onKeyMade: (source) => logger.warn({ source }, KEY_MADE),
         onExcess: (privileges) => logger.warn({ privileges }, TOO_MIGHTY),
         queryConnections: QUERY_CONNECTIONS,

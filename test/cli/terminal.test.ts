@@ -88,6 +88,7 @@ describe('command line', () => {
   it('explains a verb by its arguments, a working example and exit codes', () => {
     const help = usageFor(['key', 'create'])
     expect(help.split('\n')[0]).to.equal('key create: creates an API key and shows it once')
+    expect(usageFor(['key create'])).to.equal(help)
     expect(help).to.match(/\n {2}--scopes all\|read\|SCOPE,SCOPE +scopes, with commas\n/)
     expect(help).to.match(/\nexit codes: 0 done; 1 .*; 2 wrong usage$/)
   })

@@ -40,7 +40,7 @@ interface Switch {
  */
 export async function switchSchemas(options: Switch): Promise<TableParity[] | null> {
   const { holder, buildPool, model, before, tell } = options
-  const parity = await retryOnLockTimeout({ client: holder, what: 'the switch to the new tables', tell }, async () => {
+  const parity = await retryOnLockTimeout({ client: holder, what: 'rebuild', tell }, async () => {
     await options.keepUp()
     const snapshot = await buildPool.connect()
     try {
@@ -125,7 +125,7 @@ async function dropLeftovers(client: PoolClient, { schemas, isUrgent = true, tel
   // One text and so one transaction.
   const drop = () =>
     client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}; drop schema if exists ${names.join(', ')} cascade`)
-  if (isUrgent) await retryOnLockTimeout({ client, what: 'the removal of earlier tables', tell }, drop)
+  if (isUrgent) await retryOnLockTimeout({ client, what: 'rebuild', tell }, drop)
   else
     await drop().catch((error: unknown) => {
       if (!isLockConflict(error)) throw error

@@ -72,7 +72,7 @@ async function fillCompany(options: FillOptions, work: { events: number }, compa
     await adopt(tx, companyId, end)
     return replayed
   })
-  if (end.cannotOpen) tell(`company ${companyId} is read-only, with empty fields: ${end.cannotOpen.message}`)
+  if (end.cannotOpen) tell(`rebuild: company ${companyId} is read-only, with empty fields: ${end.cannotOpen.message}`)
   // Added after the wait: other companies are filled concurrently.
   work.events += applied
 }
@@ -196,7 +196,7 @@ async function tellEstimate({ pool, built, onApplied, tell }: Work): Promise<voi
   const events = (rows[0]?.events ?? 0) - done
   const minutes = Math.round(events / ESTIMATED_RATE / 60)
   if (!onApplied && minutes >= 1)
-    tell(`all tables are made anew from ${events} events: some ${minutes} minutes, while the former ones serve`)
+    tell(`rebuild: ${events} events, about ${minutes} minutes; the former tables serve meanwhile`)
 }
 
 /** State of a running rebuild. */
@@ -267,6 +267,7 @@ async function replayCompany(
 }
 
 function noteBlank({ blank, tell }: Pick<Work, 'blank' | 'tell'>, companyId: number, error: CannotOpen): void {
-  if (!blank.has(companyId)) tell(`company ${companyId} becomes read-only, with empty fields: ${error.message}`)
+  if (!blank.has(companyId))
+    tell(`rebuild: company ${companyId} becomes read-only, with empty fields: ${error.message}`)
   blank.add(companyId)
 }
