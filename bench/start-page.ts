@@ -100,7 +100,7 @@ async function untilSummed({ database, service }: Checkout, companyId: number, p
     for (;;) {
       await generate({ url: service.url, connections: 1, seconds: 600, requests: 1, next: () => page })
       const { rowCount } = await client.query(
-        `select from read.summed_sales where company_id = $1 and is_filled
+        `select from read.rollup_states where company_id = $1 and is_filled
          and widened_to >= date_trunc('day', now() at time zone 'UTC') at time zone 'UTC'`,
         [companyId],
       )
@@ -143,6 +143,6 @@ async function repeatSale({ ownerUrl }: Addresses, count: number): Promise<void>
     })
     await client.query(`insert into sales select ${sales} from pattern p, generate_series(1, ${count}) n`)
     // Rows that nothing recorded: the sums begin anew.
-    await client.query('delete from summed_sales')
+    await client.query('delete from rollup_states')
   })
 }

@@ -164,14 +164,14 @@ export function findAccountLock(
 }
 
 /** Discounts and reductions that a receivable had before, in cents. */
-export const forgivenOf = ({ doc, lowered_cents }: Pick<AccountRow<unknown>, 'doc' | 'lowered_cents'>): number =>
-  standingPayments(doc).reduce((sum, { discount }) => sum + toCents(discount), lowered_cents)
+export const forgivenOf = ({ doc, reduced_cents }: Pick<AccountRow<unknown>, 'doc' | 'reduced_cents'>): number =>
+  standingPayments(doc).reduce((sum, { discount }) => sum + toCents(discount), reduced_cents)
 
 /** What customers owe less without having paid is given by the shop, and limited by role; suppliers give theirs. */
 export const permitDiscount = (
   { name }: { readonly name: 'receivable' | 'payable' },
   permit: Permit,
-  account: Pick<AccountRow<unknown>, 'doc' | 'lowered_cents'>,
+  account: Pick<AccountRow<unknown>, 'doc' | 'reduced_cents'>,
   cents: number,
 ): Grant | Refusal =>
   name === 'receivable' && cents > 0 ? permit('give_discount', { cents, before: forgivenOf(account) }) : {}
@@ -180,7 +180,7 @@ export const permitDiscount = (
 function forgive(
   side: { readonly name: 'receivable' | 'payable' },
   permit: Permit,
-  account: Pick<AccountRow<unknown>, 'doc' | 'lowered_cents'>,
+  account: Pick<AccountRow<unknown>, 'doc' | 'reduced_cents'>,
   cents: number,
 ): Forgiven | Refusal {
   if (side.name === 'payable' || cents <= 0) return {}

@@ -249,7 +249,7 @@ const MAX_REFUSED = 200
 
 /** Keeps a movement of another user's drawer for a person (CASH-1000). */
 function keepRefused(rows: Rows, id: number, sent: Omit<DataOf<'CashMovementRefused'>, 'id'>): Decision {
-  if ((rows.get(cashDrawerOf(sent.user_id))?.refused ?? 0) >= MAX_REFUSED)
+  if ((rows.get(cashDrawerOf(sent.user_id))?.refused_count ?? 0) >= MAX_REFUSED)
     return invalid('offline_id', 'há movimentos recusados demais deste usuário: resolva-os no painel')
   const refused = event('CashMovementRefused', { ...sent, id })
   return accept('created', refused.subject, [refused], [], { warnings: [], isRefused: true })
@@ -258,7 +258,10 @@ function keepRefused(rows: Rows, id: number, sent: Omit<DataOf<'CashMovementRefu
 const conflictWith = (id: number): Refusal => refuse('duplicate_resource', { field: 'offline_id', conflicting_id: id })
 
 /** The answer to an upload that was refused before: what became of it. */
-function decideRefusedAgain({ sent, state, note }: Readonly<RefusedMovementRow>, content: CashMovement): Decision {
+function decideRefusedAgain(
+  { payload: sent, state, note }: Readonly<RefusedMovementRow>,
+  content: CashMovement,
+): Decision {
   if (!isSame(sent, content)) return conflictWith(sent.id)
   const became = { recorded: {}, refused: { isRefused: true }, resolved: { resolution: { note } } }[state]
   return accept('unchanged', `cash_session/${sent.id}`, [], [], { warnings: [], ...became })

@@ -212,10 +212,10 @@ export type PaidPayment = PaymentObject & { readonly provider_payment_id: string
 export const isPaid = (payment: PaymentObject | null | undefined): payment is PaidPayment =>
   payment?.status === 'paid' && payment.provider_payment_id !== null
 
-function refundable({ doc, carried_by }: Readonly<OrderRow>, named: string | null): PaidPayment | null {
+function refundable({ doc, carrying_payment_id }: Readonly<OrderRow>, named: string | null): PaidPayment | null {
   const payment =
     named === null
-      ? carrierOf(doc.payments, carried_by)
+      ? carrierOf(doc.payments, carrying_payment_id)
       : doc.payments.find(({ provider_payment_id }) => provider_payment_id === named)
   return isPaid(payment) ? payment : null
 }

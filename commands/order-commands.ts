@@ -252,12 +252,12 @@ const alarm = (id: number, provider_payment_id: string, code: DataOf<'OrderAlarm
 
 /** `known`: cents of the sale that were given back before. */
 function returned(
-  { doc, carried_by }: Readonly<OrderRow>,
+  { doc, carrying_payment_id }: Readonly<OrderRow>,
   id: number,
   known: number,
   { after }: PaidState,
 ): NewEvent[] {
-  const carrier = carrierOf(after, carried_by)
+  const carrier = carrierOf(after, carrying_payment_id)
   if (carrier?.provider_payment_id == null) return []
   const { provider_payment_id, refunded } = carrier
   const cents = toCents(refunded) - known
@@ -308,7 +308,7 @@ function onlineTypeOf(rows: Rows) {
  */
 function goodsOf(
   rows: Rows,
-  { doc, carried_by }: Readonly<OrderRow>,
+  { doc, carrying_payment_id }: Readonly<OrderRow>,
   { after, earlier }: PaidState,
 ): { items: SaleItems; takenAgain: NewEvent[]; keptBack: GoodsBack[] } {
   const isFirst = doc.goods_out === null
@@ -317,7 +317,7 @@ function goodsOf(
     moves_stock: isFirst && line.catalog_item_id !== null && stockOf(rows, line.catalog_item_id) !== null,
   }))
   if (isFirst) return { items, takenAgain: [], keptBack: [] }
-  const carrier = carrierOf(after, carried_by)?.provider_payment_id
+  const carrier = carrierOf(after, carrying_payment_id)?.provider_payment_id
   const back = doc.refunds.filter(({ status }) => status === 'completed')
   const ofCarrier = back.filter(({ provider_payment_id }) => provider_payment_id === carrier)
   const ofOthers = back.filter((refund) => !ofCarrier.includes(refund))

@@ -261,12 +261,13 @@ const isExpired = (after: Payments, recorded: Recorded, now: string): boolean =>
   )
 
 /** Commission of the payment that now carries the order. */
-function commissionFollows({ doc, carried_by }: Readonly<OrderRow>, after: Payments): NewEvent[] {
+function commissionFollows({ doc, carrying_payment_id }: Readonly<OrderRow>, after: Payments): NewEvent[] {
   const { id } = doc
-  const carrier = carrierOf(after, carried_by)
+  const carrier = carrierOf(after, carrying_payment_id)
   const carriedBy = carrier?.provider_payment_id ?? null
-  if (carriedBy === carried_by) return []
-  const reversed = carried_by === null ? [] : [event('CommissionReversed', { id, provider_payment_id: carried_by })]
+  if (carriedBy === carrying_payment_id) return []
+  const reversed =
+    carrying_payment_id === null ? [] : [event('CommissionReversed', { id, provider_payment_id: carrying_payment_id })]
   if (!carrier || carriedBy === null) return reversed
   const split = splitOf(carrier.amount, carrier.commission_percentage)
   return [...reversed, event('CommissionSplit', { id, provider_payment_id: carriedBy, ...split })]

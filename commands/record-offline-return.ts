@@ -276,14 +276,16 @@ export function recordedReturn(
 
 /** Keeps a return that may not be recorded for a person. */
 function keepRefused(rows: Rows, sent: Sent, code: ReturnRefusal): Decision {
-  if ((rows.get(returnsOfUser(sent.user_id))?.refused ?? 0) >= MAX_REFUSED)
+  if ((rows.get(returnsOfUser(sent.user_id))?.refused_count ?? 0) >= MAX_REFUSED)
     return invalid('offline_id', 'há devoluções recusadas demais deste usuário: resolva-as no painel')
   const refused = event('ReturnRefused', { ...sent, code })
   return accept('created', refused.subject, [refused], [], { warnings: [], refusal: code })
 }
 
 function awaitSale(rows: Rows, sent: Sent, saleOfflineId: string, now: string): Decision {
-  const waiting = rows.get(returnsOfUser(sent.user_id))?.waiting.filter((each) => !hasExpired(each.uploaded_at, now))
+  const waiting = rows
+    .get(returnsOfUser(sent.user_id))
+    ?.awaiting_sale.filter((each) => !hasExpired(each.uploaded_at, now))
   const ofSale = rows.get(awaitedReturnsOf(saleOfflineId))?.returns.length ?? 0
   if ((waiting?.length ?? 0) >= MAX_WAITING || ofSale >= MAX_AWAITED_OF_SALE)
     return keepRefused(rows, sent, 'too_many_waiting')
@@ -294,7 +296,7 @@ function awaitSale(rows: Rows, sent: Sent, saleOfflineId: string, now: string): 
 /** Whether a repeated upload is of the sale of the recorded return, or of the one that it named. */
 function isOfSale(
   rows: Rows,
-  { return_id, state, sent: kept }: Readonly<OfflineReturnRow>,
+  { return_id, state, payload: kept }: Readonly<OfflineReturnRow>,
   sent: OfflineReturn,
 ): boolean {
   const { sale_id, sale_offline_id } = sent

@@ -46,7 +46,7 @@ function ownerIn(rows: Rows, { kind, user_id }: DataOf<'CashMovementRefused'>, s
 
 /** The movement as it is to be recorded; null if it was not refused. */
 function movementOf(rows: Rows, { offline_id, session_id }: Recorded) {
-  const sent = rows.get(refusedMovementById(offline_id))?.sent
+  const sent = rows.get(refusedMovementById(offline_id))?.payload
   return sent ? { ...sent, session_id, userId: ownerIn(rows, sent, session_id) } : null
 }
 
@@ -103,7 +103,7 @@ export const resolveRefusedMovement = command<RefusedMovement & z.infer<typeof R
     if ('refused' in granted) return granted
     const refused = rows.get(refusedMovementById(offline_id))
     if (!refused || refused.state === 'recorded') return refuse('not_found')
-    const { id, user_id } = refused.sent
+    const { id, user_id } = refused.payload
     if (refused.state === 'resolved') return accept('unchanged', `cash_session/${id}`)
     return accept('updated', `cash_session/${id}`, [
       event('RefusedCashMovementResolved', { id, offline_id, user_id, note }),
@@ -117,7 +117,7 @@ interface RefusedReturn {
 }
 
 const sentOf = (rows: Rows, { id }: RefusedReturn): DataOf<'ReturnAwaited'> | null =>
-  rows.get(offlineReturnByReturn(id))?.sent ?? null
+  rows.get(offlineReturnByReturn(id))?.payload ?? null
 
 function saleOf(rows: Rows, { sale_id, sale_offline_id }: DataOf<'ReturnAwaited'>): Readonly<SaleRow> | null {
   const id = sale_id ?? (sale_offline_id === null ? null : rows.get(offlineSaleById(sale_offline_id))?.sale_id)
@@ -196,10 +196,10 @@ export const resolveRefusedReturn = command<RefusedReturn & z.infer<typeof Refus
     const granted = permit('return_goods')
     if (isRefusal(granted)) return granted
     const known = rows.get(offlineReturnByReturn(id))
-    if (!known?.sent) return refuse('not_found')
+    if (!known?.payload) return refuse('not_found')
     if (known.state === 'resolved') return accept('unchanged', `return/${id}`)
     if (!isOpen(known, now)) return refuse('not_found')
-    const { offline_id, user_id, sale_offline_id } = known.sent
+    const { offline_id, user_id, sale_offline_id } = known.payload
     return accept('updated', `return/${id}`, [
       event('RefusedReturnResolved', { id, offline_id, user_id, sale_offline_id, note }),
     ])

@@ -127,7 +127,7 @@ export const TailOfTill = z.object({ id: Id, last: Id })
 export const tellTail = command<z.infer<typeof TailOfTill>>({
   needs: ({ id }) => [ownCompany, tillById(id)],
   decide(rows, { id, last }) {
-    const from = existing(rows, tillById(id)).told_to + 1
+    const from = existing(rows, tillById(id)).reported_number + 1
     if (from > last) return accept('unchanged', `till/${id}`)
     const told = event('TillGapDetected', { id, missing: [[from, last]] })
     return accept('updated', told.subject, [told])
@@ -201,13 +201,14 @@ function receiveElement(
   element: Omit<TillElementRow, 'company_id' | 'till_id'>,
   breaksNext: boolean,
 ): NewEvent[] {
-  const { id, told_to } = till
+  const { id, reported_number } = till
   const { number, hash, content_hash, previous, warnings } = element
   const received = event('TillElementReceived', {
     ...{ id, number, hash, content_hash, previous, warnings: [...warnings] },
     ...(breaksNext && { breaks_next: true }),
   })
-  const gap = told_to + 1 < number ? [event('TillGapDetected', { id, missing: [[told_to + 1, number - 1]] })] : []
+  const gap =
+    reported_number + 1 < number ? [event('TillGapDetected', { id, missing: [[reported_number + 1, number - 1]] })] : []
   return [received, ...gap]
 }
 

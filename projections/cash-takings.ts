@@ -19,7 +19,7 @@ const GIVEN_BACK = givenBackBy('s', {
 
 /** SQL of the refunds `p` of a session's returns that are not recorded: their money has left the drawer. */
 const UNRECORDED = `${markTable('offline_returns')} a
-  cross join lateral json_to_recordset(a.sent -> 'refunds') p (payment_type_id bigint, amount text)
+  cross join lateral json_to_recordset(a.payload -> 'refunds') p (payment_type_id bigint, amount text)
   where a.company_id = t.company_id and a.cash_session_id = t.session_id and a.state <> 'recorded'`
 
 /**

@@ -91,7 +91,7 @@ interface AccountColumns {
   amount_cents: number
   open_cents: number
   /** By how much the amount was lowered so far. */
-  lowered_cents: number
+  reduced_cents: number
   due_date: string
   settled_on: string | null
   installment_group: number | null
@@ -111,7 +111,7 @@ function accountTable<P>(name: 'receivables' | 'payables'): Table<AccountRow<P>>
       status: 'text',
       amount_cents: 'bigint',
       open_cents: 'bigint',
-      lowered_cents: 'bigint',
+      reduced_cents: 'bigint',
       due_date: 'date',
       settled_on: 'date',
       installment_group: 'bigint',
@@ -146,7 +146,7 @@ interface AccountPaymentRow {
   received_cents: number
   paid_on: string
   payment_method: string | null
-  receipt: number
+  receipt_number: number
   /** The payment that it reverses. */
   reverses: number | null
 }
@@ -162,11 +162,11 @@ const paymentTable = (name: 'receivable_payments' | 'payable_payments'): Table<A
       received_cents: 'bigint',
       paid_on: 'date',
       payment_method: 'text',
-      receipt: 'bigint',
+      receipt_number: 'bigint',
       reverses: 'bigint',
     },
     keys: { pk: ['company_id', 'revision'] },
-    indexes: ['(company_id, paid_on)', '(company_id, receipt)'],
+    indexes: ['(company_id, paid_on)', '(company_id, receipt_number)'],
     past: { id: 'revision', isFixed: true },
   })
 
@@ -233,7 +233,7 @@ function addPaymentRow(
     received_cents: isReversal ? -cents + 0 : cents,
     paid_on,
     payment_method,
-    receipt,
+    receipt_number: receipt,
     reverses: isReversal ? id : null,
   })
 }
@@ -314,7 +314,7 @@ function accountKind<P>(
       status: doc.status,
       amount_cents: toCents(doc.amount),
       open_cents: toCents(doc.open_amount),
-      lowered_cents: before ? before.lowered_cents + Math.max(before.amount_cents - toCents(doc.amount), 0) : 0,
+      reduced_cents: before ? before.reduced_cents + Math.max(before.amount_cents - toCents(doc.amount), 0) : 0,
       due_date: doc.due_date,
       settled_on: doc.settled_on,
       installment_group: doc.installment?.group ?? null,

@@ -80,7 +80,7 @@ const projections = [
   erasuresProjection,
   salesRollupsProjection,
   // The working set writes this table for every changed row.
-  projection('row_pasts', [rowPasts], {}),
+  projection('row_histories', [rowPasts], {}),
 ]
 
 /**

@@ -171,7 +171,7 @@ export interface OrderRow extends ChangedFields {
   status: OrderStatus
   total_cents: number
   /** Provider id of the payment that carries the order; null while unpaid. */
-  carried_by: string | null
+  carrying_payment_id: string | null
   /** When it was paid (UTC); null before. */
   released_at: string | null
   /** Start of the latest attempt or refund; the sweep polls from here for missed notifications. */
@@ -200,7 +200,7 @@ export const orders = table<OrderRow>('orders', {
     provider_reference: 'text',
     status: 'text',
     total_cents: 'bigint',
-    carried_by: 'text',
+    carrying_payment_id: 'text',
     released_at: 'timestamptz',
     attempted_at: 'timestamptz',
     expires_at: 'timestamptz',
@@ -244,7 +244,9 @@ interface OrderEvent {
  */
 interface OrderChange {
   readonly doc?: Partial<OrderObject>
-  readonly row?: Partial<Pick<OrderRow, 'carried_by' | 'released_at' | 'attempted_at' | 'forgotten' | 'refunds_listed'>>
+  readonly row?: Partial<
+    Pick<OrderRow, 'carrying_payment_id' | 'released_at' | 'attempted_at' | 'forgotten' | 'refunds_listed'>
+  >
 }
 
 function changeOrder(
@@ -260,7 +262,7 @@ function changeOrder(
   const shown = { ...before.doc, ...changed.doc, updated_at: at }
   // The provider may send erased data of buyer and payers again.
   const doc = row.forgotten ? withoutParts('order', shown, row.forgotten) : shown
-  Object.assign(doc, paymentSummaryOf(doc, row.carried_by))
+  Object.assign(doc, paymentSummaryOf(doc, row.carrying_payment_id))
   rows.put(orders, {
     ...row,
     status: doc.status,
@@ -344,7 +346,7 @@ export const ordersProjection = projection('orders', [orders], {
         provider_reference: doc.provider_reference,
         status: doc.status,
         total_cents: toCents(total),
-        carried_by: null,
+        carrying_payment_id: null,
         released_at: null,
         attempted_at: null,
         expires_at: null,
@@ -438,12 +440,12 @@ export const ordersProjection = projection('orders', [orders], {
     const { percentage, amount, store_amount, provider_payment_id } = data
     return {
       doc: { commission: { percentage, amount, store_amount, refunded: '0.00', reversed_at: null } },
-      row: { carried_by: provider_payment_id },
+      row: { carrying_payment_id: provider_payment_id },
     }
   }),
   CommissionReversed: changing(({ doc: { commission } }, _event, reversed_at) => ({
     doc: { commission: commission && { ...commission, reversed_at } },
-    row: { carried_by: null },
+    row: { carrying_payment_id: null },
   })),
   PersonForgotten: {
     refs: ({ data }) => ordersAmong(data.subjects).map(orderById),

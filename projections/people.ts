@@ -268,7 +268,7 @@ export interface ErasureRow extends Pick<ForgettingQueued, 'ground' | 'reason'> 
   keeps_contact: boolean
 }
 
-const forgettings = table<ErasureRow>('forgettings', {
+const queued_erasures = table<ErasureRow>('queued_erasures', {
   about: 'Queued erasures of persons, done or due on a day.',
   columns: {
     company_id: 'bigint',
@@ -282,14 +282,14 @@ const forgettings = table<ErasureRow>('forgettings', {
   indexes: ['(due_on, company_id, subject) where due_on is not null'],
 })
 
-export const erasureRef = (subject: string) => byPk(forgettings, subject)
+export const erasureRef = (subject: string) => byPk(queued_erasures, subject)
 
-export const erasuresProjection = projection('forgettings', [forgettings], {
+export const erasuresProjection = projection('queued_erasures', [queued_erasures], {
   PersonForgettingQueued: {
     refs: ({ subject }) => [erasureRef(subject)],
     apply(rows, { subject, data: { due_on, keeps_contact = false, ground, reason } }) {
       const { company_id } = companyRef(rows)
-      rows.put(forgettings, { company_id, subject, due_on, keeps_contact, ground, reason })
+      rows.put(queued_erasures, { company_id, subject, due_on, keeps_contact, ground, reason })
     },
   },
   PersonForgotten: {
@@ -298,7 +298,7 @@ export const erasuresProjection = projection('forgettings', [forgettings], {
       const queued = rows.get(erasureRef(subject))
       if (!queued) return
       const due_on = parts.includes('identity') ? null : queued.due_on
-      rows.put(forgettings, { ...queued, due_on, keeps_contact: false })
+      rows.put(queued_erasures, { ...queued, due_on, keeps_contact: false })
     },
   },
 })

@@ -128,7 +128,7 @@ interface SaleReturnRow {
   /** Till that gave it back, as `user/3`; null elsewhere. */
   till: string | null
   /** How it was given back; null for an order: the largest payment of the sale. */
-  ways: readonly ReturnedWay[] | null
+  refunds: readonly ReturnedWay[] | null
   /** Null for a refund of an order, which is of the whole sale. */
   items: readonly ReturnedItem[] | null
 }
@@ -146,7 +146,7 @@ const saleReturns = table<SaleReturnRow>('sale_returns', {
     is_reversal: 'boolean',
     returned_at: 'timestamptz',
     till: 'text',
-    ways: 'json',
+    refunds: 'json',
     items: 'json',
   },
   keys: { pk: ['company_id', 'revision'] },
@@ -162,7 +162,7 @@ function partsOf({ refunds, items }: Pick<Returned, 'refunds' | 'items'>, sign: 
   return {
     is_reversal: sign < 0,
     // By payment type, in the order of their first mention.
-    ways: [...ways].map(([payment_type_id, cents]) => ({ payment_type_id, cents })),
+    refunds: [...ways].map(([payment_type_id, cents]) => ({ payment_type_id, cents })),
     items: items.map(({ catalog_item_id, quantity, amount, restock }) => ({
       catalog_item_id,
       restock,
@@ -253,10 +253,10 @@ export interface OfflineReturnRow {
   /** Its drawer gave the money back, whatever becomes of the return. */
   cash_session_id: string | null
   /** As it was uploaded; null if it was recorded at once. */
-  sent: UploadedReturn | null
+  payload: UploadedReturn | null
   warnings: readonly OfflineReturnWarning[]
-  settled_at: string | null
-  settled_by: string | null
+  resolved_at: string | null
+  resolved_by: string | null
   note: string | null
 }
 
@@ -272,10 +272,10 @@ const offlineReturns = table<OfflineReturnRow>('offline_returns', {
     uploaded_at: 'timestamptz',
     refusal: 'text',
     cash_session_id: 'text',
-    sent: 'json',
+    payload: 'json',
     warnings: 'json',
-    settled_at: 'timestamptz',
-    settled_by: 'text',
+    resolved_at: 'timestamptz',
+    resolved_by: 'text',
     note: 'text',
   },
   keys: { pk: ['company_id', 'offline_id'], return: ['company_id', 'return_id'] },
@@ -312,14 +312,14 @@ export const awaitedReturnsOf = (saleOfflineId: string) => byPk(awaitedReturns, 
 interface UserReturnsRow {
   company_id: number
   user_id: number
-  waiting: readonly { readonly id: number; readonly uploaded_at: string }[]
+  awaiting_sale: readonly { readonly id: number; readonly uploaded_at: string }[]
   /** Number of refused ones that no person has decided about. */
-  refused: number
+  refused_count: number
 }
 
 const userReturns = table<UserReturnsRow>('user_returns', {
   about: 'Waiting and refused uploads of returns of each user.',
-  columns: { company_id: 'bigint', user_id: 'bigint', waiting: 'json', refused: 'bigint' },
+  columns: { company_id: 'bigint', user_id: 'bigint', awaiting_sale: 'json', refused_count: 'bigint' },
   keys: { pk: ['company_id', 'user_id'] },
 })
 
@@ -359,21 +359,22 @@ function moveUpload(rows: Changes, { data }: UploadEvent, of: Uploaded, after: O
   const change = (state: UploadState) => Number(after.state === state) - Number(before === state)
   const { id } = data
   if (of.user_id !== null && (change('waiting') !== 0 || change('refused') !== 0)) {
-    const known = rows.get(returnsOfUser(of.user_id)) ?? { waiting: [], refused: 0 }
-    const others = known.waiting.filter((each) => each.id !== id)
-    const waiting = after.state === 'waiting' ? [...others, { id, uploaded_at: after.uploaded_at }] : others
-    rows.put(userReturns, { company_id, user_id: of.user_id, waiting, refused: known.refused + change('refused') })
+    const known = rows.get(returnsOfUser(of.user_id)) ?? { awaiting_sale: [], refused_count: 0 }
+    const others = known.awaiting_sale.filter((each) => each.id !== id)
+    const awaiting_sale = after.state === 'waiting' ? [...others, { id, uploaded_at: after.uploaded_at }] : others
+    const refused_count = known.refused_count + change('refused')
+    rows.put(userReturns, { company_id, user_id: of.user_id, awaiting_sale, refused_count })
   }
   if (change('waiting') === 0 || of.sale_offline_id === null) return
   const { sale_offline_id } = of
   const others = (rows.get(awaitedReturnsOf(sale_offline_id))?.returns ?? []).filter((each) => each.id !== id)
-  const { sent, uploaded_at } = after
-  const returns = after.state === 'waiting' && sent ? [...others, { ...sent, uploaded_at }] : others
+  const { payload, uploaded_at } = after
+  const returns = after.state === 'waiting' && payload ? [...others, { ...payload, uploaded_at }] : others
   rows.put(awaitedReturns, { company_id, sale_offline_id, returns })
   rows.put(companies, { ...company, awaited_returns: company.awaited_returns + change('waiting') })
 }
 
-const OPEN = { warnings: [], settled_at: null, settled_by: null, note: null } as const
+const OPEN = { warnings: [], resolved_at: null, resolved_by: null, note: null } as const
 
 /** Keeps an upload that is not recorded yet; one that waited keeps the time at which it came. */
 function keepUpload(
@@ -388,7 +389,7 @@ function keepUpload(
     ...{ offline_id, return_id, fingerprint, user_id, cash_session_id, refusal },
     state: refusal === null ? 'waiting' : 'refused',
     uploaded_at: known?.uploaded_at ?? event.recorded_at,
-    sent: known?.sent ?? event.data,
+    payload: known?.payload ?? event.data,
     ...OPEN,
   })
 }
@@ -405,9 +406,9 @@ export const offlineReturnsProjection = projection('offline_returns', [offlineRe
   RefusedReturnResolved: {
     refs: ({ data }) => uploadRefs(data),
     apply(rows, event) {
-      const { actor: settled_by, recorded_at: settled_at, data } = event
+      const { actor: resolved_by, recorded_at: resolved_at, data } = event
       const known = existing(rows, offlineReturnById(data.offline_id))
-      moveUpload(rows, event, data, { ...known, state: 'resolved', settled_at, settled_by, note: data.note })
+      moveUpload(rows, event, data, { ...known, state: 'resolved', resolved_at, resolved_by, note: data.note })
     },
   },
   SaleReturned: {
@@ -430,9 +431,9 @@ export const offlineReturnsProjection = projection('offline_returns', [offlineRe
           uploaded_at: known?.uploaded_at ?? event.recorded_at,
           refusal: known?.refusal ?? null,
           cash_session_id: event.data.cash_session_id,
-          sent: known?.sent ?? null,
-          settled_at: isSettled ? event.recorded_at : null,
-          settled_by: isSettled ? event.actor : null,
+          payload: known?.payload ?? null,
+          resolved_at: isSettled ? event.recorded_at : null,
+          resolved_by: isSettled ? event.actor : null,
           note: null,
         },
       )
@@ -465,7 +466,7 @@ export const returnsProjection = projection('returns', [returns, saleReturns], {
         cents: 0,
         till: null,
         ...partsOf({ refunds: [], items: data.items }, 1),
-        ways: null,
+        refunds: null,
       })
     },
   },
@@ -479,7 +480,7 @@ export const returnsProjection = projection('returns', [returns, saleReturns], {
         cents: toCents(amount),
         is_reversal: false,
         till: null,
-        ways: null,
+        refunds: null,
         items: null,
       })
     },

@@ -58,7 +58,7 @@ export const COARSE_ROLLUPS = [
 ] as const
 
 /** First in the list: erasing a company's data locks this row, and so waits for a running rollup refresh. */
-const summedSales = table<SalesRollup>('summed_sales', {
+const summedSales = table<SalesRollup>('rollup_states', {
   about: 'How far the rollups of sales of a company are up to date.',
   columns: {
     company_id: 'bigint',
@@ -142,7 +142,7 @@ const FIGURES = ['sales', 'cents', 'quantity', 'known_cents', 'cost_cents'] as c
  * not yet covered.
  */
 const differences = (schema: string): string => `
-  with at as (select * from ${schema}.summed_sales where company_id = $1),
+  with at as (select * from ${schema}.rollup_states where company_id = $1),
   changed as (
     select distinct ${spanOf('s.sold_at', 'at.span_minutes')} as span
     from at join ${schema}.sales s on s.company_id = $1 and (s.changed_at, s.revision) > (at.changed_at, at.revision)
@@ -220,7 +220,7 @@ async function refreshPortion(pool: Database, companyId: number): Promise<'more'
 export async function refreshAllSalesRollups(pool: Database, options: InTurnOptions): Promise<void> {
   const { rows } = await pool.query<{ company_id: number }>({
     name: 'companies_to_sum',
-    text: `select l.company_id from ledgers l left join summed_sales a on a.company_id = l.company_id
+    text: `select l.company_id from ledgers l left join rollup_states a on a.company_id = l.company_id
            where coalesce((
              select a.is_filled is not true or (s.changed_at, s.revision) > (a.changed_at, a.revision)
              from sales s where s.company_id = l.company_id order by s.changed_at desc, s.revision desc limit 1), false)
@@ -238,11 +238,11 @@ async function refreshInTransaction(client: PoolClient, companyId: number): Prom
   const { rows } = await client.query<
     { [M in keyof RollupPosition]: RollupPosition[M] | null } & { timezone: string; went_back: boolean; now: string }
   >({
-    name: 'lock_summed_sales',
+    name: 'lock_rollup_states',
     text: `select c.timezone, transaction_timestamp() as now, exists (
              select from json_array_elements(c.clock_corrections) as k where (k ->> 'revision')::bigint > s.revision) as went_back, s.changed_at, s.revision, s.span_minutes, s.filled_to, s.is_filled, s.widened_to
            from companies c left join lateral (
-             select * from summed_sales where company_id = c.company_id for update) s on true
+             select * from rollup_states where company_id = c.company_id for update) s on true
            where c.company_id = $1`,
     values: [companyId],
   })
@@ -273,7 +273,7 @@ function widthOf(timezone: string, now: string): number {
 async function restartRollups(client: PoolClient, companyId: number, spanMinutes: number): Promise<void> {
   await client.query('delete from sales_sums where company_id = $1', [companyId])
   await client.query(
-    `insert into summed_sales (company_id, changed_at, revision, span_minutes, filled_to, is_filled, widened_to)
+    `insert into rollup_states (company_id, changed_at, revision, span_minutes, filled_to, is_filled, widened_to)
      select company_id, coalesce(last_recorded_at, to_timestamp(0)), revision, $2, null, false, null from ledgers where company_id = $1
      on conflict (company_id) do update set changed_at = excluded.changed_at, revision = excluded.revision,
        span_minutes = excluded.span_minutes, filled_to = null, is_filled = false, widened_to = null`,
@@ -300,7 +300,7 @@ async function fillPastSpans(
   if (first) await rebuildSpans(client, companyId, { span_minutes, from: [filled_to ?? first], to: next })
   await client.query({
     name: 'note_filled_sums',
-    text: 'update summed_sales set filled_to = $2, is_filled = $2::timestamptz is null where company_id = $1',
+    text: 'update rollup_states set filled_to = $2, is_filled = $2::timestamptz is null where company_id = $1',
     values: [companyId, next],
   })
   return 'more'
@@ -330,8 +330,8 @@ async function refreshChangedSpans(
   await rebuildSpans(client, companyId, { span_minutes: at.span_minutes, from: changed.spans })
   if (at.widened_to) await rebuildCoarseSpans(client, companyId, { spans: changed.spans, endedBy: at.widened_to })
   await client.query({
-    name: 'note_summed_sales',
-    text: 'update summed_sales set changed_at = $2, revision = $3 where company_id = $1',
+    name: 'note_rollup_states',
+    text: 'update rollup_states set changed_at = $2, revision = $3 where company_id = $1',
     values: [companyId, changed.changed_at, changed.revision],
   })
   return changed.count < PORTION ? 'done' : 'more'
@@ -365,7 +365,7 @@ async function refreshCoarseRollups(
   await rebuildCoarseSpans(client, companyId, { spans, endedBy })
   await client.query({
     name: 'note_widened_sums',
-    text: 'update summed_sales set widened_to = $2 where company_id = $1',
+    text: 'update rollup_states set widened_to = $2 where company_id = $1',
     values: [companyId, endedBy],
   })
   return end === today

@@ -41,7 +41,7 @@ interface CashDrawerRow {
   /** The latest cancellations by the user, and in the user's sessions, whose drawer follows from their time. */
   cancellations: readonly TimedCancellation[]
   /** Number of the user's refused movements that no person has decided about. */
-  refused: number
+  refused_count: number
 }
 
 /** Sessions of a user that are known, and cancellations; older closed ones are forgotten. */
@@ -49,7 +49,13 @@ const [MAX_SESSIONS, MAX_CANCELLATIONS] = [50, 50]
 
 const cashDrawers = table<CashDrawerRow>('cash_drawers', {
   about: 'Latest cash sessions and cancellations of each user.',
-  columns: { company_id: 'bigint', user_id: 'bigint', sessions: 'json', cancellations: 'json', refused: 'bigint' },
+  columns: {
+    company_id: 'bigint',
+    user_id: 'bigint',
+    sessions: 'json',
+    cancellations: 'json',
+    refused_count: 'bigint',
+  },
   keys: { pk: ['company_id', 'user_id'] },
 })
 
@@ -65,7 +71,7 @@ export interface RefusedMovementRow {
   /** Who uploaded it. */
   user_id: number
   uploaded_at: string
-  sent: DataOf<'CashMovementRefused'>
+  payload: DataOf<'CashMovementRefused'>
   /** How a person resolved it without recording it. */
   note: string | null
 }
@@ -74,7 +80,7 @@ const refusedMovements = table<RefusedMovementRow>('refused_movements', {
   about: 'Movements of drawers that were refused, until a person resolves them.',
   columns: {
     ...{ company_id: 'bigint', offline_id: 'text', revision: 'bigint', state: 'text', user_id: 'bigint' },
-    ...{ uploaded_at: 'timestamptz', sent: 'json', note: 'text' },
+    ...{ uploaded_at: 'timestamptz', payload: 'json', note: 'text' },
   },
   keys: { pk: ['company_id', 'offline_id'], revision: ['company_id', 'revision'] },
   indexes: [`(company_id, revision) where state = 'refused'`],
@@ -104,7 +110,7 @@ const byOpening = (a: DrawerSession, b: DrawerSession): number => (a.opened_at <
 
 const isClosed = ({ closed_at }: DrawerSession): number => (closed_at === null ? 0 : 1)
 
-const EMPTY = { sessions: [], cancellations: [], refused: 0 }
+const EMPTY = { sessions: [], cancellations: [], refused_count: 0 }
 
 function putSession(rows: Changes, userId: number, session: DrawerSession): void {
   const before = rows.get(cashDrawerOf(userId)) ?? EMPTY
@@ -132,7 +138,7 @@ const refs = (event: Movement) => {
 function countRefused(rows: Changes, user_id: number, change: 1 | -1): void {
   const { company_id } = companyRef(rows)
   const before = rows.get(cashDrawerOf(user_id)) ?? EMPTY
-  rows.put(cashDrawers, { ...before, company_id, user_id, refused: before.refused + change })
+  rows.put(cashDrawers, { ...before, company_id, user_id, refused_count: before.refused_count + change })
 }
 
 /** What a person has decided about a refused upload. */
@@ -202,11 +208,11 @@ export const cashDrawersProjection = projection('cash_drawers', [cashDrawers, re
   },
   CashMovementRefused: {
     refs: ({ data: { offline_id, user_id } }) => refusedRefs(offline_id, user_id),
-    apply(rows, { data: sent, revision, recorded_at: uploaded_at }) {
+    apply(rows, { data: payload, revision, recorded_at: uploaded_at }) {
       const { company_id } = companyRef(rows)
-      const { offline_id, user_id } = sent
+      const { offline_id, user_id } = payload
       rows.put(refusedMovements, {
-        ...{ company_id, offline_id, revision, user_id, uploaded_at, sent },
+        ...{ company_id, offline_id, revision, user_id, uploaded_at, payload },
         ...{ state: 'refused', note: null },
       })
       countRefused(rows, user_id, 1)
@@ -239,7 +245,7 @@ export interface TillRow extends ChangedFields {
   y: string
   ended_at: string | null
   /** Last number that has come, was given up or was told to be missing. */
-  told_to: number
+  reported_number: number
   doc: TillState
 }
 
@@ -251,7 +257,7 @@ const tills = table<TillRow>('tills', {
     x: 'text',
     y: 'text',
     ended_at: 'timestamptz',
-    told_to: 'bigint',
+    reported_number: 'bigint',
     ...changedColumns,
     doc: 'json',
   },
@@ -322,7 +328,7 @@ const changed = (
 ): TillRow => ({
   ...row,
   ...stamp(event),
-  told_to: Math.max(row.told_to, to),
+  reported_number: Math.max(row.reported_number, to),
   doc: { ...row.doc, ...change },
 })
 
@@ -337,7 +343,7 @@ export const tillsProjection = projection('tills', [tills, tillElements], {
         x,
         y,
         ended_at: null,
-        told_to: 0,
+        reported_number: 0,
         ...stamp(event),
         doc,
       })

@@ -209,7 +209,7 @@ export async function readAccountReceipt<P>(
     name: `account_receipt_${side}`,
     text: `select t.doc as account, p.revision as payment_id
       from ${t[PAYMENTS[side]]} p join ${t[side]} t on t.company_id = p.company_id and t.id = p.account_id
-      where p.company_id = $1 and p.receipt = $2 and p.reverses is null
+      where p.company_id = $1 and p.receipt_number = $2 and p.reverses is null
       order by t.due_date, t.id limit ${MAX_LINES}`,
     values: [receipt],
   })

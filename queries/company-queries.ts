@@ -320,7 +320,7 @@ const counted = (rows: string): string =>
 const WAITING = {
   name: 'panel_waiting',
   text: `select
-    ${counted(`from ${t.refused_sales} where company_id = $1 and settled_at is null`)}
+    ${counted(`from ${t.refused_sales} where company_id = $1 and resolved_at is null`)}
       + ${counted(`from ${t.offline_returns} t where t.company_id = $1 and $4::boolean and ${openReturn('$3')}`)}
       + ${counted(`from ${t.refused_movements} where company_id = $1 and $5::boolean and state = 'refused'`)} as tills,
     ${counted(`from ${t.receivables} where company_id = $1 and status = 'pending' and due_date < $2::date and deleted_at is null`)} as receivables,

@@ -60,11 +60,11 @@ interface RefusedSales {
 
 export interface RefusedSaleRecord extends RefusedSale {
   /** Null while it is open. */
-  readonly settled_at: string | null
+  readonly resolved_at: string | null
   /** Null also if the till resolved it by a corrected upload. */
-  readonly settled_by: { readonly id: number; readonly name: string | null } | null
+  readonly resolved_by: { readonly id: number; readonly name: string | null } | null
   /** The resolution, in the user's words. */
-  readonly settled_note: string | null
+  readonly resolution_note: string | null
 }
 
 export interface RefusedSaleDetails extends RefusedSaleRecord {
@@ -80,15 +80,15 @@ const COLUMNS = `r.id, r.offline_id, json_build_object('id', r.user_id, 'name', 
   r.first_refused_at, r.last_refused_at, r.times, r.code, r.message, r.errors, r.payload`
 const FROM = `${t.refused_sales} r left join ${t.users} u on u.company_id = r.company_id and u.id = r.user_id`
 
-const RESOLUTION = `r.settled_at, r.settled_note,
-  case when r.settled_by is not null then json_build_object('id', r.settled_by, 'name', s.doc->>'name') end as settled_by`
-const FROM_RESOLVED = `${FROM} left join ${t.users} s on s.company_id = r.company_id and s.id = r.settled_by`
+const RESOLUTION = `r.resolved_at, r.resolution_note,
+  case when r.resolved_by is not null then json_build_object('id', r.resolved_by, 'name', s.doc->>'name') end as resolved_by`
+const FROM_RESOLVED = `${FROM} left join ${t.users} s on s.company_id = r.company_id and s.id = r.resolved_by`
 
 /** Number of open refused sales. */
 export async function countRefusedSales(reader: Reader): Promise<number> {
   const { rows } = await reader.query<{ total: number }>({
     name: 'count_refused_sales',
-    text: `select count(*)::integer as total from ${t.refused_sales} where company_id = $1 and settled_at is null`,
+    text: `select count(*)::integer as total from ${t.refused_sales} where company_id = $1 and resolved_at is null`,
   })
   return rows[0]?.total ?? 0
 }
@@ -98,7 +98,7 @@ export async function countRefusedByUser(reader: Reader): Promise<ReadonlyMap<nu
   const { rows } = await reader.query<{ user_id: number; total: number }>({
     name: 'count_refused_by_user',
     text: `select user_id, count(*)::integer as total from ${t.refused_sales}
-      where company_id = $1 and settled_at is null group by user_id`,
+      where company_id = $1 and resolved_at is null group by user_id`,
   })
   return new Map(rows.map(({ user_id, total }) => [user_id, total] as const))
 }
@@ -117,7 +117,7 @@ export async function sumRefusedOfDay(
       from (
         select distinct on (coalesce(offline_id, id::text)) user_id, total_cents
         from ${t.refused_sales}
-        where company_id = $1 and settled_at is null and total_cents is distinct from 0
+        where company_id = $1 and resolved_at is null and total_cents is distinct from 0
           and coalesce(sold_at, first_refused_at) >= $2::timestamptz and coalesce(sold_at, first_refused_at) < $3::timestamptz
         order by coalesce(offline_id, id::text), last_refused_at desc, id desc) r
       group by user_id`,
@@ -135,7 +135,7 @@ export async function listRefusedSales(
     countRefusedSales(reader),
     reader.query<StoredRefusedSale<RefusedSale>>({
       text: `select ${COLUMNS} from ${FROM}
-       where r.company_id = $1 and r.settled_at is null and r.id > $2 order by r.id limit $3`,
+       where r.company_id = $1 and r.resolved_at is null and r.id > $2 order by r.id limit $3`,
       values: [after, limit],
     }),
   ])
@@ -149,7 +149,7 @@ export async function listResolvedSales(
 ): Promise<RefusedSaleRecord[]> {
   const { rows } = await reader.query<StoredRefusedSale<RefusedSaleRecord>>({
     text: `select ${COLUMNS}, ${RESOLUTION} from ${FROM_RESOLVED}
-     where r.company_id = $1 and r.settled_at is not null and ($2::bigint is null or r.id < $2) order by r.id desc limit $3`,
+     where r.company_id = $1 and r.resolved_at is not null and ($2::bigint is null or r.id < $2) order by r.id desc limit $3`,
     values: [before ?? null, limit],
   })
   return rows.map(parsed)

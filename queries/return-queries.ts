@@ -173,9 +173,9 @@ export async function getReturnable(reader: Reader, saleId: number): Promise<Ret
 /** A return of a till that a person has to decide about. */
 export type RefusedReturn = Pick<
   OfflineReturnRow,
-  'return_id' | 'offline_id' | 'state' | 'refusal' | 'uploaded_at' | 'note' | 'settled_at'
+  'return_id' | 'offline_id' | 'state' | 'refusal' | 'uploaded_at' | 'note' | 'resolved_at'
 > & {
-  readonly sent: NonNullable<OfflineReturnRow['sent']>
+  readonly payload: NonNullable<OfflineReturnRow['payload']>
   /** Who uploaded it. */
   readonly user_name: string | null
   /** Whether a person has to decide yet. */
@@ -188,7 +188,7 @@ export const openReturn = (now: string): string =>
 
 const OPEN = `(${openReturn('$2')})`
 
-const COLUMNS = `t.return_id, t.offline_id, t.state, t.uploaded_at, t.sent, t.note, t.settled_at,
+const COLUMNS = `t.return_id, t.offline_id, t.state, t.uploaded_at, t.payload, t.note, t.resolved_at,
   coalesce(t.refusal, 'expired') as refusal, ${OPEN} as is_open, u.doc ->> 'name' as user_name`
 
 const FROM = `${t.offline_returns} t left join ${t.users} u on u.company_id = t.company_id and u.id = t.user_id`
@@ -222,7 +222,7 @@ export async function getRefusedReturn(reader: Reader, id: number, now: string):
   const { rows } = await reader.query<RefusedReturn>({
     name: 'refused_return',
     text: `select ${COLUMNS} from ${FROM}
-           where t.company_id = $1 and t.return_id = $3 and t.sent is not null and (${OPEN} or t.settled_at is not null)`,
+           where t.company_id = $1 and t.return_id = $3 and t.payload is not null and (${OPEN} or t.resolved_at is not null)`,
     values: [now, id],
   })
   return rows[0] ?? null

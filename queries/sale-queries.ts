@@ -368,8 +368,8 @@ interface SaleEvents {
 
 const SALE_EVENTS = `
   select s.first_revision, s.revision, s.past_revisions, s.status, l.revision as head,
-    (select json_agg(p.revisions) from ${t.row_pasts} p
-     where p.company_id = s.company_id and p.of_table = 'sales' and p.row_id = s.id) as pasts
+    (select json_agg(p.revisions) from ${t.row_histories} p
+     where p.company_id = s.company_id and p.table_name = 'sales' and p.row_id = s.id) as pasts
   from ${t.sales} s join ${t.ledgers} l on l.company_id = s.company_id
   where s.company_id = $1 and s.id = $2`
 

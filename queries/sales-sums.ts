@@ -99,7 +99,7 @@ export const WAY_NAMES = `(select coalesce(json_agg(json_build_object(
 const WAYS_OF_RETURN = `(
   select null::text as way, r.cents, case when r.is_reversal then -1 when r.order_id is null then 1 else sign(r.cents)::integer end as count
   union all
-  select w.payment_type_id::text, w.cents, case when r.is_reversal then -1 else 1 end from json_to_recordset(r.ways) w (payment_type_id bigint, cents bigint)
+  select w.payment_type_id::text, w.cents, case when r.is_reversal then -1 else 1 end from json_to_recordset(r.refunds) w (payment_type_id bigint, cents bigint)
   union all
   (select w.way, r.cents, sign(r.cents)::integer from ${waysOf('t')} w where r.order_id is not null
    order by w.cents desc, w.way limit 1))`
@@ -295,7 +295,7 @@ const BAR_FIGURES = `coalesce(sum(count), 0) as count, ${BAR_SUMS.map((name) => 
 
 const SALES_SUMS = {
   name: 'panel_sales_sums',
-  text: `with a as (select * from ${t.summed_sales} where company_id = $1), w as materialized (${WIDE_BOUNDS})
+  text: `with a as (select * from ${t.rollup_states} where company_id = $1), w as materialized (${WIDE_BOUNDS})
     select
       coalesce((select json_agg(b) from (
         select n, ${BAR_FIGURES} from (

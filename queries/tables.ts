@@ -170,7 +170,7 @@ export const OWN_ROWS = {
   offline_sales: isOfOwn('t.sale_id'),
   acquirer_payments: isOfOwn('t.sale_id'),
   fiscal_documents: isOfOwn('t.sale_id'),
-  refused_sales: ({ user, from }) => `t.user_id = ${user} and (t.settled_at is null or t.settled_at >= ${from})`,
+  refused_sales: ({ user, from }) => `t.user_id = ${user} and (t.resolved_at is null or t.resolved_at >= ${from})`,
   stock_movements: isOwnMovement,
   orders: isShownOrder,
   receivables: isShownReceivable,
@@ -186,7 +186,7 @@ export const OWN_ROLLUPS = {
     select ${places.company} as company_id, r.* from (${rollUp(
       `select ${spanOf('t.sold_at', SPAN_MINUTES)} as span, ${SOLD} from ${markTable('sales')} t where ${isOwn(places)}`,
     )}) r`,
-  summed_sales: ({ company }) => `
+  rollup_states: ({ company }) => `
     select ${company} as company_id, 'infinity'::timestamptz as changed_at, 9223372036854775807 as revision,
       ${SPAN_MINUTES} as span_minutes, 'infinity'::timestamptz as filled_to, true as is_filled,
       null::timestamptz as widened_to`,
@@ -243,7 +243,7 @@ const REFUSED_SALES = hiding(
     ...{ company_id: 'bigint', id: 'bigint', digest: 'bytea', offline_id: 'text', user_id: 'bigint' },
     ...{ first_refused_at: 'timestamptz', last_refused_at: 'timestamptz', times: 'integer', code: 'text' },
     ...{ message: 'text', errors: 'json', sold_at: 'timestamptz', total_cents: 'bigint' },
-    ...{ settled_at: 'timestamptz', settled_by: 'bigint', settled_note: 'text', sale_id: 'bigint' },
+    ...{ resolved_at: 'timestamptz', resolved_by: 'bigint', resolution_note: 'text', sale_id: 'bigint' },
   },
   { payload: 'text' },
 )
@@ -310,7 +310,7 @@ export const RULES = {
   customers: { own: 'all', persons: masked(customers, 'customer', SEARCHED) },
   downloads: OPEN,
   fiscal_documents: { own: OWN_ROWS.fiscal_documents },
-  forgettings: OPEN,
+  queued_erasures: OPEN,
   gtin_holders: OPEN,
   installation_checkpoints: OPEN,
   installation_entries: OPEN,
@@ -338,7 +338,7 @@ export const RULES = {
   refused_movements: { own: OWN_ROWS.refused_movements },
   refused_sales: { own: OWN_ROWS.refused_sales, persons: REFUSED_SALES },
   returns: { own: OWN_ROWS.returns },
-  row_pasts: OPEN,
+  row_histories: OPEN,
   sale_returns: { own: OWN_ROWS.sale_returns },
   sales: { own: OWN_ROWS.sales, persons: masked(sales, 'sale', { seller_name: 'null' }) },
   sales_sums: { own: 'all', ownRollup: OWN_ROLLUPS.sales_sums },
@@ -347,7 +347,7 @@ export const RULES = {
   tills: OPEN,
   stock_movements: { own: OWN_ROWS.stock_movements },
   stores: OPEN,
-  summed_sales: { own: 'all', ownRollup: OWN_ROLLUPS.summed_sales },
+  rollup_states: { own: 'all', ownRollup: OWN_ROLLUPS.rollup_states },
   suppliers: { own: 'all', persons: masked(suppliers, 'supplier', SEARCHED) },
   sync_tokens: OPEN,
   table_checks: OPEN,

@@ -58,7 +58,7 @@ export async function listTills(reader: Reader): Promise<CompanyTill[]> {
 /** A movement of a till that a person has to decide about, or has. */
 export type RefusedMovement = Pick<
   RefusedMovementRow,
-  'offline_id' | 'revision' | 'state' | 'uploaded_at' | 'sent' | 'note'
+  'offline_id' | 'revision' | 'state' | 'uploaded_at' | 'payload' | 'note'
 > & {
   /** Who uploaded it. */
   readonly user_name: string | null
@@ -66,11 +66,11 @@ export type RefusedMovement = Pick<
   readonly owner_name: string | null
 }
 
-const SELECT = `select t.offline_id, t.revision, t.state, t.uploaded_at, t.sent, t.note, u.doc ->> 'name' as user_name,
+const SELECT = `select t.offline_id, t.revision, t.state, t.uploaded_at, t.payload, t.note, u.doc ->> 'name' as user_name,
     o.doc ->> 'name' as owner_name
   from ${t.refused_movements} t
   left join ${t.users} u on u.company_id = t.company_id and u.id = t.user_id
-  left join ${t.cash_sessions} s on s.company_id = t.company_id and s.session_id = t.sent ->> 'session_id'
+  left join ${t.cash_sessions} s on s.company_id = t.company_id and s.session_id = t.payload ->> 'session_id'
   left join ${t.users} o on o.company_id = t.company_id and o.id = s.owner
   where t.company_id = $1`
 

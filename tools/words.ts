@@ -86,10 +86,21 @@ export function logFaultsOf(files: ReadonlyMap<string, string>): string[] {
 
 const REFUSED_IN_SQL = /calls|notices|stranger|sealing|\bseal_|let_through|asked|told_to/
 /** Participles and riddles; a column is a noun. */
-const REFUSED_COLUMN = /(?:^|_)(?:asked|told|kept|given|passed|fitted|calls|what)(?:_|$)|^well_/
+const REFUSED_COLUMN =
+  /(?:^|_)(?:asked|told|kept|given|passed|fitted|calls|what|carried|lowered)(?:_|$)|^well_|^(?:sent|waiting|ways)$/
 /** Columns with a unit or a secret. */
 const NEEDS_COMMENT = /(?:^|_)(?:ms|cents|bytes|hash|secrets?|wrapped)$/
 const SQL_NAME = /create (?:unlogged )?(?:table|sequence|function) ((?:ops|ledger)\.\w+)/g
+
+const DECLARED_COLUMN = /\b(\w+): '(?:bigint|integer|numeric|text|boolean|timestamptz|date|json|bytea|uuid|sealed)'/g
+
+/** Columns of the read model that are no nouns. */
+export const columnFaultsOf = (files: ReadonlyMap<string, string>): string[] =>
+  [...files].flatMap(([path, text]) =>
+    Array.from(text.matchAll(DECLARED_COLUMN), ([, column = '']) => column)
+      .filter((column) => REFUSED_COLUMN.test(column))
+      .map((column) => `${path}: column ${column}: use a noun of the pages`),
+  )
 
 /** Names of tables and functions that are not those of the product, and tables without a comment. */
 export function sqlFaultsOf(files: ReadonlyMap<string, string>): string[] {
@@ -200,6 +211,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     ...portugueseFaultsOf(texts, phrases),
     ...logFaultsOf(service),
     ...sqlFaultsOf(migrations),
+    ...columnFaultsOf(new Map([...sources].filter(([path]) => path.startsWith('projections/')))),
     ...titleFaultsOf(await readFiles(['test', 'clients/typescript/test', 'examples/test'])),
     ...pageFaultsOf(await readPages()),
   ]

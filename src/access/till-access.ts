@@ -23,7 +23,7 @@ const OLD_TAILS = {
          from ops.till_contacts a
          join tills t on t.company_id = a.company_id and t.id = a.till_id
          join companies c on c.company_id = a.company_id
-         where a.tail_since <= ${companysTimeSql('clock_timestamp()')} - interval '24 hours' and a.last_number > t.told_to
+         where a.tail_since <= ${companysTimeSql('clock_timestamp()')} - interval '24 hours' and a.last_number > t.reported_number
          order by a.tail_since limit ${MOST}`,
 }
 
@@ -194,15 +194,15 @@ const FIND = {
 const NOTE_TILL = {
   name: 'note_till',
   text: `with till as (
-           select company_id, id, told_to from tills where company_id = $1 and id = $2 and ended_at is null
+           select company_id, id, reported_number from tills where company_id = $1 and id = $2 and ended_at is null
          ), used as (
            update ops.sync_tokens t set till_id = till.id from till where t.hash = $5 and t.till_id is distinct from till.id
          )
          insert into ops.till_contacts as c (company_id, till_id, last_seen_at, last_number, tail_since)
-         select company_id, id, $4::timestamptz, $3, case when $3 > told_to then $4::timestamptz end from till
+         select company_id, id, $4::timestamptz, $3, case when $3 > reported_number then $4::timestamptz end from till
          on conflict (company_id, till_id) do update set last_seen_at = excluded.last_seen_at,
            last_number = greatest(c.last_number, excluded.last_number),
-           tail_since = case when c.last_number > (select told_to from till) then coalesce(c.tail_since, excluded.tail_since)
+           tail_since = case when c.last_number > (select reported_number from till) then coalesce(c.tail_since, excluded.tail_since)
              else excluded.tail_since end`,
 }
 

@@ -44,7 +44,7 @@ export async function versionChainsOf(
   rows: readonly RowChange[],
 ): Promise<Course[]> {
   const found = await client.query<RowPast>({
-    name: 'row_pasts',
+    name: 'row_histories',
     text: ROW_PASTS,
     values: [companyId, table.name, rows.map(({ id }) => id), revision],
   })
@@ -69,16 +69,16 @@ export async function versionChainsOf(
 const ROW_PASTS = `select p.row_id, p.revision, p.revisions, case when p.revision <= $4 then p.state end as state
   from unnest($3::bigint[]) as wanted(id)
   left join lateral (
-    select s.revision from ${READ_SCHEMA}.row_pasts s
-    where s.company_id = $1 and s.of_table = $2 and s.row_id = wanted.id and s.revision <= $4 and s.state is not null
+    select s.revision from ${READ_SCHEMA}.row_histories s
+    where s.company_id = $1 and s.table_name = $2 and s.row_id = wanted.id and s.revision <= $4 and s.state is not null
     order by s.revision desc limit 1) first on true
   left join lateral (
-    select n.revision from ${READ_SCHEMA}.row_pasts n
-    where n.company_id = $1 and n.of_table = $2 and n.row_id = wanted.id and n.revision > $4
+    select n.revision from ${READ_SCHEMA}.row_histories n
+    where n.company_id = $1 and n.table_name = $2 and n.row_id = wanted.id and n.revision > $4
     order by n.revision limit 1) last on true
   cross join lateral (
-    select * from ${READ_SCHEMA}.row_pasts p
-    where p.company_id = $1 and p.of_table = $2 and p.row_id = wanted.id
+    select * from ${READ_SCHEMA}.row_histories p
+    where p.company_id = $1 and p.table_name = $2 and p.row_id = wanted.id
       and p.revision between coalesce(first.revision, 0) and coalesce(last.revision, $4)
     offset 0) p
   order by p.row_id, p.revision`

@@ -71,7 +71,7 @@ export interface HistoryDeclaration<C extends string = string> {
 export interface RowHistory {
   /** The event that created the row. */
   first_revision: number
-  /** Events that changed the row before `revision`, ascending, except those in `row_pasts`; null if there are none. */
+  /** Events that changed the row before `revision`, ascending, except those in `row_histories`; null if there are none. */
   past_revisions: number[] | null
   /** The last event that changed more than hot columns; only in tables with hot columns. */
   columns_revision?: number
@@ -149,7 +149,6 @@ export function tableDdl(table: AnyTable, schema: string): string {
 
 /** Comments of columns by their names, which mean the same in every table. */
 const COLUMN_COMMENTS: readonly (readonly [name: RegExp, comment: string])[] = [
-  [/(?:^|_)cents$/, 'Cents of a real.'],
   [/^(?:quantity|stock|min_stock)$/, 'Units of the item, three decimals.'],
   [/^(?:price|unit_cost)$/, 'Reais.'],
   [/_ms$/, 'Milliseconds.'],
@@ -158,13 +157,31 @@ const COLUMN_COMMENTS: readonly (readonly [name: RegExp, comment: string])[] = [
   [/^revision$/, 'Event that changed the row last.'],
   [/^changed_at$/, 'recorded_at of that event.'],
   [/^first_revision$/, 'Event that created the row.'],
-  [/^past_revisions$/, 'Earlier events that changed the row; older ones are in row_pasts.'],
+  [/^past_revisions$/, 'Earlier events that changed the row; older ones are in row_histories.'],
   [/^columns_revision$/, 'Last event that changed more than the columns that change often.'],
   [/^doc$/, 'JSON of the record.'],
   [/^(?:name|variant|phone)_key$/, 'Normalized, for comparison.'],
   [/^(?:search|sort_key)$/, 'Without case and accents, for search and order.'],
   [/^fingerprint$/, 'Hash of the upload, which recognizes its repetition.'],
   [/^actor$/, 'Author of the event: api_key/7, user/3.'],
+  [/^reduced_cents$/, 'Cents by which the amount was lowered later.'],
+  [/(?:^|_)cents$/, 'Cents of a real.'],
+  [/^receipt_number$/, 'Accounts that were paid together share one.'],
+  [/^reverses$/, 'Payment that this one takes back.'],
+  [/^carrying_payment_id$/, 'Payment at the provider that makes the order paid.'],
+  [/^(?:forgotten|keeps_contact)$/, 'Whether personal data are erased, or contacts stay until the day.'],
+  [/^payload$/, 'Upload as the till sent it.'],
+  [/^resolved_(?:at|by)$/, 'When and by whom the refused upload was resolved.'],
+  [/^awaiting_sale$/, 'Returns that came before their sale.'],
+  [/^reported_number$/, 'Gaps of the chain are reported up to this number.'],
+  [/^[xy]$/, 'Coordinate of the public key (P-256).'],
+  [/^was_product$/, 'Whether tills ever knew the item as a product.'],
+  [/^watched_since$/, 'Deliveries count for the health from here on.'],
+  [/^is_in_drawer$/, 'Whether the money left a drawer that is still open.'],
+  [/^(?:filled_to|is_filled|widened_to)$/, 'How far rollups by hour, and by day, are filled.'],
+  [/^zone_changed$/, 'Whether records may have times of a former zone.'],
+  [/^table_name$/, 'Table of the row.'],
+  [/^(?:stock_moves|takings|days|sessions|cancellations|warnings|items|lines|refunds|returns)$/, 'JSON list.'],
 ]
 
 const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`

@@ -30,7 +30,7 @@ import {
 /** Older part of a row's history, moved out of the row when its list was full. */
 export interface RowPast {
   company_id: number
-  of_table: string
+  table_name: string
   row_id: number
   /** The last of `revisions`. */
   revision: number
@@ -40,17 +40,17 @@ export interface RowPast {
   state: object | null
 }
 
-export const rowPasts = table<RowPast>('row_pasts', {
+export const rowPasts = table<RowPast>('row_histories', {
   about: 'Older entries of row histories, by which past states are reconstructed.',
   columns: {
     company_id: 'bigint',
-    of_table: 'text',
+    table_name: 'text',
     row_id: 'bigint',
     revision: 'bigint',
     revisions: 'json',
     state: 'json',
   },
-  keys: { pk: ['company_id', 'of_table', 'row_id', 'revision'] },
+  keys: { pk: ['company_id', 'table_name', 'row_id', 'revision'] },
 })
 
 /**
@@ -98,7 +98,7 @@ function pastOf(
 ): RowPast {
   const { company_id, revision } = row
   const state = busy ? stateOf(table, row) : null
-  return { company_id, of_table: table.name, row_id: row[id] as number, revision, revisions, state }
+  return { company_id, table_name: table.name, row_id: row[id] as number, revision, revisions, state }
 }
 
 /** The row without its history columns. */

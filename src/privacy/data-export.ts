@@ -243,7 +243,7 @@ async function rowsIn({ pool, companyId }: Collecting, table: string, ids: reado
     [companyId, ids],
   )
   const pasts = await pool.query<{ row_id: number; revisions: readonly number[] }>(
-    'select row_id, revisions from row_pasts where company_id = $1 and of_table = $2 and row_id = any($3::bigint[])',
+    'select row_id, revisions from row_histories where company_id = $1 and table_name = $2 and row_id = any($3::bigint[])',
     [companyId, table, ids],
   )
   return rows.map(({ id, doc, revision, first_revision, past_revisions }) => {

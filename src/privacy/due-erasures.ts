@@ -104,8 +104,8 @@ const DAY = `case when c.clock_ahead_ms > 0 then (${companysTimeSql('now()')})::
 
 /** Companies with erasures that may be due, or with contacts that were kept for open accounts. */
 const COMPANIES_DUE = {
-  name: 'companies_with_forgettings_due',
-  text: `select distinct f.company_id from forgettings f join companies c on c.company_id = f.company_id
+  name: 'companies_with_queued_erasures_due',
+  text: `select distinct f.company_id from queued_erasures f join companies c on c.company_id = f.company_id
          where f.due_on is not null
            and (f.due_on <= current_date + 1 or f.keeps_contact or c.clock_ahead_ms > 0 and f.due_on <= ${DAY})
            and ${recordsEvents('f.company_id')}
@@ -113,8 +113,8 @@ const COMPANIES_DUE = {
 }
 
 const DUE = {
-  name: 'forgettings_due',
-  text: `select f.due_on, f.subject from companies c join forgettings f on f.company_id = c.company_id
+  name: 'queued_erasures_due',
+  text: `select f.due_on, f.subject from companies c join queued_erasures f on f.company_id = c.company_id
          where c.company_id = $1 and (f.due_on <= ${DAY} or f.due_on is not null and f.keeps_contact) and (f.due_on, f.subject) > ($2, $3)
          order by f.due_on, f.subject limit ${PAGE}`,
 }

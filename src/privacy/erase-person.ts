@@ -383,7 +383,7 @@ const FIND_REFUSED_SALES = {
 
 const WRITE_REFUSED_SALES = {
   name: 'write_refused_sales',
-  text: `update refused_sales r set payload = new.payload, settled_note = null
+  text: `update refused_sales r set payload = new.payload, resolution_note = null
          from unnest($2::bigint[], $3::text[]) as new(id, payload) where r.company_id = $1 and r.id = new.id`,
 }
 

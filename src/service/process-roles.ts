@@ -169,9 +169,9 @@ export const RETENTION: readonly RetentionRule[] = [
   // Resolved ones only. A till that keeps sending one must not reopen it.
   {
     table: 'ops.refused_sales',
-    olderThan: 'greatest(settled_at, last_refused_at)',
+    olderThan: 'greatest(resolved_at, last_refused_at)',
     keep: '90 days',
-    where: 'settled_at is not null',
+    where: 'resolved_at is not null',
   },
 ]
 

@@ -52,12 +52,12 @@ const KEEP = `
   select $1, $2, digest, offline_id, now(), now(), times, code, message, errors, payload, sold_at, total_cents
   from unnest($3::bytea[], $4::text[], $5::integer[], $6::text[], $7::text[], $8::json[], $9::text[], $11::timestamptz[], $12::bigint[])
     with ordinality as new(digest, offline_id, times, code, message, errors, payload, sold_at, total_cents, place)
-  where place <= $10 - (select count(*) from refused_sales where company_id = $1 and settled_at is null)
+  where place <= $10 - (select count(*) from refused_sales where company_id = $1 and resolved_at is null)
     or exists (select from refused_sales same where same.company_id = $1 and same.digest = new.digest)
   on conflict (company_id, digest) do update set
     user_id = excluded.user_id, last_refused_at = excluded.last_refused_at, times = known.times + excluded.times,
     code = excluded.code, message = excluded.message, errors = excluded.errors
-  returning encode(digest, 'hex') as digest, settled_by is not null as is_resolved, sale_id, settled_note as note`
+  returning encode(digest, 'hex') as digest, resolved_by is not null as is_resolved, sale_id, resolution_note as note`
 
 /**
  * A refused sale with the identifier of another sale needs a person's decision; a recording of the other sale does not
@@ -65,10 +65,10 @@ const KEEP = `
  * answered.
  */
 const RESOLVE_RECORDED = `
-  update refused_sales set settled_at = now()
+  update refused_sales set resolved_at = now()
   where company_id = $1 and id in (
     select id from refused_sales
-    where company_id = $1 and settled_at is null and code <> 'duplicate_resource' and offline_id = any($2::text[])
+    where company_id = $1 and resolved_at is null and code <> 'duplicate_resource' and offline_id = any($2::text[])
     order by digest for update)`
 
 interface RefusalRow {

@@ -54,7 +54,7 @@ async function known(company: TestCompany) {
 describe('erasure', () => {
   const { api, company } = useCompanyPerTest(OWN_DATABASE)
 
-  const forgettings = async (): Promise<Json[]> =>
+  const queued_erasures = async (): Promise<Json[]> =>
     (await company.get('/events?types=PersonForgotten&limit=200')).body.data.map(({ data }: Json) => data)
 
   const expectParity = async () => {
@@ -174,15 +174,15 @@ describe('erasure', () => {
     const errors: unknown[] = []
     const sweep = () => eraseDuePersons({ pool, writer, retentionYears: 5, onError: (error) => errors.push(error) })
     await sweep()
-    expect(await forgettings()).to.have.length(1)
+    expect(await queued_erasures()).to.have.length(1)
     // Simulates five years.
-    await pool.query('update forgettings set due_on = current_date - 1 where company_id = $1', [company.id])
+    await pool.query('update queued_erasures set due_on = current_date - 1 where company_id = $1', [company.id])
     await sweep()
     expect((await company.get(`/customers/${customer.id}`)).body.data.forgetting_due_on).to.equal('2031-03-11')
-    await pool.query('update forgettings set due_on = current_date - 1 where company_id = $1', [company.id])
+    await pool.query('update queued_erasures set due_on = current_date - 1 where company_id = $1', [company.id])
     await pool.query(`update sales set documented_at = '2001-01-01' where company_id = $1`, [company.id])
     await Promise.all([sweep(), sweep(), sweep()])
-    expect(await forgettings()).to.have.length(2)
+    expect(await queued_erasures()).to.have.length(2)
     expect((await company.get(`/customers/${customer.id}`)).body.data).to.deep.include({
       ...NOTHING_LEFT,
       forgetting_due_on: null,
@@ -210,7 +210,7 @@ describe('erasure', () => {
     const { name, document } = customer
     const rest = { name, document, phone: null, email: null, notes: null, forgetting_due_on: '2031-03-11' }
     for (let times = 0; times < 2; times++) expect(await swept()).to.deep.include(rest)
-    expect(await forgettings()).to.have.length(1)
+    expect(await queued_erasures()).to.have.length(1)
     await expectParity()
   })
 
@@ -221,7 +221,7 @@ describe('erasure', () => {
     const statuses = (await Promise.all(calls)).map(({ status }) => status)
     expect(statuses.filter((_, n) => n % 2 === 0)).to.deep.equal(Array(12).fill(200))
     expect(statuses).to.include(409)
-    expect(await forgettings()).to.have.length(1)
+    expect(await queued_erasures()).to.have.length(1)
     expect((await company.get('/sales?limit=200')).text).not.to.include('Maria')
     await expectParity()
   })

@@ -271,7 +271,7 @@ describe('background work of all companies', () => {
   })
   const due = (companyId: number, count: number) =>
     pool().query(
-      `insert into read.forgettings select $1, 'customer/' || n, current_date - 1, false, 'request', 'pedido' from generate_series(1, $2) n`,
+      `insert into read.queued_erasures select $1, 'customer/' || n, current_date - 1, false, 'request', 'pedido' from generate_series(1, $2) n`,
       [companyId, count],
     )
 
@@ -318,7 +318,7 @@ describe('background work of all companies', () => {
       expect((await company.post('/sales', { items, payments })).status).to.equal(201)
     }
     const errors: unknown[] = []
-    await whileBroken(api.databaseUrl, { table: 'read.summed_sales', companyId: first.id }, () =>
+    await whileBroken(api.databaseUrl, { table: 'read.rollup_states', companyId: first.id }, () =>
       refreshAllSalesRollups(pool(), { onError: (error) => errors.push(error) }),
     )
     expect(await companiesOf('select distinct company_id from read.sales_sums')).to.deep.equal([other.id])
@@ -482,7 +482,7 @@ describe('retention of refused sales', () => {
   /** Sale with these ages, in days, of its last upload and its settlement; open if null. */
   const refused = (offlineId: string, sent: number, settled: number | null) =>
     api.core.pool.query(
-      `insert into ops.refused_sales (company_id, user_id, digest, offline_id, first_refused_at, last_refused_at, times, code, message, errors, settled_at)
+      `insert into ops.refused_sales (company_id, user_id, digest, offline_id, first_refused_at, last_refused_at, times, code, message, errors, resolved_at)
        values ($1, 1, sha256(convert_to($2, 'UTF8')), $2, now() - interval '400 days', now() - make_interval(days => $3), 1, 'x', 'x', '{}', now() - make_interval(days => $4))`,
       [company.id, offlineId, sent, settled],
     )

@@ -45,11 +45,11 @@ const rowOf = async (scenario: Scenario): Promise<OrderRow> =>
   (await scenario.rows(orderById(1))).get(orderById(1)) as OrderRow
 
 /** Invariants of an order at any time. */
-function expectSound({ doc, carried_by, status }: OrderRow): void {
+function expectSound({ doc, carrying_payment_id, status }: OrderRow): void {
   expect(doc.status).to.equal(status)
-  expect(carried_by !== null).to.equal(status === 'paid')
-  const carrier = doc.payments.find((payment) => payment.provider_payment_id === carried_by)
-  if (carried_by !== null) expect(carrier).to.include({ status: 'paid' })
+  expect(carrying_payment_id !== null).to.equal(status === 'paid')
+  const carrier = doc.payments.find((payment) => payment.provider_payment_id === carrying_payment_id)
+  if (carrying_payment_id !== null) expect(carrier).to.include({ status: 'paid' })
   if (status === 'paid') {
     expect(doc.payment).to.deep.equal(carrier)
     expect(doc.commission).to.include({ amount: '5.00', store_amount: '95.00', reversed_at: null })

@@ -13,6 +13,7 @@ import { eventType, kindsOf, money, newVersion, personal, quantity, text } from 
 import { houseFaultsOf } from '../../tools/house.ts'
 import { citationsInComments, citationsInTitles, faultsOf, rulesIn, tableOfTests } from '../../tools/requirements.ts'
 import {
+  columnFaultsOf,
   logFaultsOf,
   pageFaultsOf,
   parseRefusedPhrases,
@@ -320,6 +321,9 @@ describe('words of logs, SQL, titles and pages', () => {
     const column = (name: string) => of('a.sql', commented.replace('(\n)', `(\n  ${name} bigint\n)`))
     expect(sqlFaultsOf(column('emailed_at'))).to.deep.equal([])
     for (const name of ['told_at', 'passed', 'well_since']) expect(sqlFaultsOf(column(name)), name).to.have.length(1)
+    const declared = (name: string) => columnFaultsOf(of('a.ts', `columns: { ${name}: 'bigint' },`))
+    expect([...declared('waiting'), ...declared('carried_by')]).to.have.length(2)
+    expect(declared('awaiting_sale')).to.deep.equal([])
   })
 
   it('refuses a title of more than 100 characters, where an expression counts as one', () => {

@@ -93,5 +93,5 @@ const STANDING = `select concat_ws(' ', ${[
   digest('webhook_secrets', 'webhook_id, secrets, switch_at'),
   digest('webhook_deliveries', 'id, status, tries'),
   digest('webhook_messages', 'id'),
-  digest('refused_sales', 'id, times, settled_at'),
+  digest('refused_sales', 'id, times, resolved_at'),
 ].join(', ')}) as standing`

@@ -11,7 +11,7 @@ export function contentsOf(databaseUrl: string): Promise<Contents> {
   return administer(databaseUrl, async (client) => {
     const { rows: tables } = await client.query<{ name: string }>(
       `select format('%I.%I', schemaname, tablename) as name from pg_tables
-       where schemaname in ('ledger', 'ops', 'read') and tablename not in ('table_checks', 'request_log', 'request_counts', 'summed_sales', 'sales_sums') order by 1`,
+       where schemaname in ('ledger', 'ops', 'read') and tablename not in ('table_checks', 'request_log', 'request_counts', 'rollup_states', 'sales_sums') order by 1`,
     )
     const contents: Record<string, Contents[string]> = {}
     for (const { name } of tables) {

@@ -200,7 +200,7 @@ describe('sums beyond 2^53 cents', () => {
          from read.acquirer_payments a cross join generate_series(1, $2::int) n where company_id = $1`,
       [company.id, COPIES],
     )
-    await pool.query('delete from read.summed_sales where company_id = $1', [company.id])
+    await pool.query('delete from read.rollup_states where company_id = $1', [company.id])
     const balance = '99999999999999999.99'
     await pool.query(
       `insert into read.customer_credits (company_id, id, balance, revision, changed_at) values ($1, $2, $3, 0, now())`,

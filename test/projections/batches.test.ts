@@ -71,7 +71,7 @@ describe('read model', () => {
     const twice = ledgerOf(head, tail, made(1), ...renamed, itemCreated({ id: 3 }), emptied, made(2), emptied, made(4))
     const atOnce = await tablesAfter(pool, twice.length, twice)
     expect(atOnce.customers?.match(/""id"":\d+/g)).to.deep.equal(['""id"":4'])
-    expect(atOnce).to.include({ catalog_items: '', row_pasts: '' })
+    expect(atOnce).to.include({ catalog_items: '', row_histories: '' })
     expect(atOnce.payment_types).not.to.equal('')
     for (const size of [1, 2, 44, 45]) expect(await tablesAfter(pool, size, twice), `${size}`).to.deep.equal(atOnce)
   })

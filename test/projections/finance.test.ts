@@ -41,7 +41,7 @@ describe('receivables projection', () => {
       status: 'pending',
       amount_cents: 10_000,
       open_cents: 10_000,
-      lowered_cents: 0,
+      reduced_cents: 0,
       due_date: '2026-03-10',
       settled_on: null,
       installment_group: null,

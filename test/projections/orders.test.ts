@@ -37,7 +37,7 @@ describe('orders read model', () => {
       status: 'pending',
       store_id: 1,
       total_cents: 10_000,
-      carried_by: null,
+      carrying_payment_id: null,
       attempted_at: null,
     })
     expect(row?.doc).to.include({ created_at: local(2), updated_at: local(2), released_at: null, refunded_at: null })

@@ -124,7 +124,7 @@ describe('sums of sales on the start page', () => {
   after(() => shop.core.close())
   beforeEach(async () => {
     const { pool } = shop.core
-    await pool.query('delete from sales; delete from sales_sums; delete from summed_sales')
+    await pool.query('delete from sales; delete from sales_sums; delete from rollup_states')
     await zone(SAO_PAULO)
   })
 
@@ -359,15 +359,15 @@ describe('sums of sales on the start page', () => {
     await grow()
     const { pool } = shop.core
     await pool.query(`update sales set changed_at = changed_at - interval '1 hour', status = 'cancelled'`)
-    await pool.query('update summed_sales set revision = revision - 1')
+    await pool.query('update rollup_states set revision = revision - 1')
     await pool.query(
-      `update companies set clock_corrections = (select json_build_array(json_build_object('revision', revision + 1, 'recorded_at', changed_at)) from summed_sales) where company_id = $1`,
+      `update companies set clock_corrections = (select json_build_array(json_build_object('revision', revision + 1, 'recorded_at', changed_at)) from rollup_states) where company_id = $1`,
       [COMPANY_ID],
     )
     await grow()
     expect(await centsOf('2026-03-10', 1)).to.deep.equal([0])
     await pool.query(`update companies set clock_corrections = '[]'`)
-    await pool.query('delete from sales; delete from summed_sales; delete from sales_sums')
+    await pool.query('delete from sales; delete from rollup_states; delete from sales_sums')
     await grow()
     expect(await byDay('2026-03-10', 1)).to.deep.include({ is_complete: true, items: [] })
   })
@@ -483,7 +483,7 @@ describe('sums of sales on the start page', () => {
         expect(total(items)).to.equal(total(expected))
         expect(is_complete).to.equal(true)
         expect(await differences()).to.deep.equal([])
-        await shop.core.pool.query('delete from sales_sums; delete from summed_sales')
+        await shop.core.pool.query('delete from sales_sums; delete from rollup_states')
       }),
       4,
     )

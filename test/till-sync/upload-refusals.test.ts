@@ -99,7 +99,7 @@ describe('refused sales of uploads', () => {
       (await api.core.pool.query('select from ops.refused_sales where company_id = $1', [company.id])).rowCount
     await upload(till, [wrong('a')])
     await settle((await open()).sales[0]?.id ?? 0)
-    await age('settled_at')
+    await age('resolved_at')
     await upload(till, [wrong('a')])
     expect([await kept(), (await open()).total]).to.deep.equal([1, 0])
     await age('last_refused_at')

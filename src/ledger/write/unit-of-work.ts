@@ -71,7 +71,7 @@ export async function resetCompanyRows(
   set.forget(companyId, tables)
   for (const { name } of tables) await deleteAll(tx, name, 'company_id = $1', [companyId])
   const names = tables.map(({ name }) => name)
-  await deleteAll(tx, rowPasts.name, 'company_id = $1 and of_table = any($2::text[])', [companyId, names])
+  await deleteAll(tx, rowPasts.name, 'company_id = $1 and table_name = any($2::text[])', [companyId, names])
 }
 
 async function deleteAll(tx: Transaction, table: string, where: string, values: readonly unknown[]): Promise<void> {

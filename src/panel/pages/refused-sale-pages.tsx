@@ -39,8 +39,8 @@ export const refusedTitle = ({ offline_id }: RefusedSale): string =>
 const CANCELLATIONS = ['already_settled', 'has_payments', 'fiscal_document_issued', 'sale_returned']
 
 /** Why a refused sale cannot be recorded, even corrected; null if it can. */
-export function recordingObstacle({ settled_at, sent, code }: RefusedSaleDetails): string | null {
-  if (settled_at !== null) return 'Esta venda já está resolvida.'
+export function recordingObstacle({ resolved_at, sent, code }: RefusedSaleDetails): string | null {
+  if (resolved_at !== null) return 'Esta venda já está resolvida.'
   if (sent === null) return 'A venda era grande demais para ser guardada: registre o valor de outra forma.'
   if (code === 'permission_required') return 'A venda já está registrada: cancele-a na página dela.'
   return CANCELLATIONS.includes(code) ? 'A venda já está registrada e não pode mais ser cancelada.' : null
@@ -72,8 +72,8 @@ export async function resolveRefusedSale(
   { userId, note, saleId }: Resolution,
 ): Promise<boolean> {
   const { rowCount } = await pool.query(
-    `update refused_sales set settled_at = now(), settled_by = $3, settled_note = $4, sale_id = $5
-     where company_id = $1 and id = $2 and settled_at is null`,
+    `update refused_sales set resolved_at = now(), resolved_by = $3, resolution_note = $4, sale_id = $5
+     where company_id = $1 and id = $2 and resolved_at is null`,
     [companyId, id, userId, note, saleId ?? null],
   )
   return rowCount === 1
@@ -99,12 +99,12 @@ export const refusedColumns = (timezone: string): Column<RefusedSale>[] => [
 ]
 
 /** The resolving user, or the till that uploaded a corrected sale. */
-const resolverOf = ({ settled_by }: RefusedSaleRecord): string =>
-  settled_by ? (settled_by.name ?? `usuário ${settled_by.id}`) : 'o caixa, que enviou a venda corrigida'
+const resolverOf = ({ resolved_by }: RefusedSaleRecord): string =>
+  resolved_by ? (resolved_by.name ?? `usuário ${resolved_by.id}`) : 'o caixa, que enviou a venda corrigida'
 
 const resolvedColumns = (timezone: string): Column<RefusedSaleRecord>[] => [
   ...refusedColumns(timezone).filter(({ head }) => head !== 'Vezes'),
-  { head: 'Resolvida em', cell: ({ settled_at }) => settled_at && formatDateTime(settled_at, timezone) },
+  { head: 'Resolvida em', cell: ({ resolved_at }) => resolved_at && formatDateTime(resolved_at, timezone) },
   { head: 'Por', cell: resolverOf },
 ]
 
@@ -186,7 +186,7 @@ async function showOne(visit: PageContext, filled?: FilledForm): Promise<PanelPa
       {recordingObstacle(sale) === null && visit.reaches('GET', `${REFUSED_SALES_PATH}/${sale.id}/corrigir`) && (
         <Recording sale={sale} />
       )}
-      {sale.settled_at === null && visit.reaches('POST', `${REFUSED_SALES_PATH}/${sale.id}/resolver`) && (
+      {sale.resolved_at === null && visit.reaches('POST', `${REFUSED_SALES_PATH}/${sale.id}/resolver`) && (
         <Resolving visit={visit} id={sale.id} filled={filled} />
       )}
     </>
@@ -213,7 +213,7 @@ const Reasons = ({ sale: { errors, sale_id } }: { readonly sale: RefusedSaleDeta
 const factsOf = (sale: RefusedSaleDetails, timezone: string): readonly Fact[] => [
   [
     'Situação',
-    sale.settled_at ? (
+    sale.resolved_at ? (
       <PanelBadge tone="good">Resolvida</PanelBadge>
     ) : (
       <PanelBadge tone="warn">Para resolver</PanelBadge>
@@ -223,12 +223,12 @@ const factsOf = (sale: RefusedSaleDetails, timezone: string): readonly Fact[] =>
   ['Recusada pela primeira vez', formatDateTime(sale.first_refused_at, timezone)],
   ['Recusada pela última vez', formatDateTime(sale.last_refused_at, timezone)],
   ['Vezes que foi enviada', sale.times],
-  ...(sale.settled_at === null
+  ...(sale.resolved_at === null
     ? []
     : ([
-        ['Resolvida em', formatDateTime(sale.settled_at, timezone)],
+        ['Resolvida em', formatDateTime(sale.resolved_at, timezone)],
         ['Resolvida por', resolverOf(sale)],
-        ['Como foi resolvida', sale.settled_note],
+        ['Como foi resolvida', sale.resolution_note],
       ] as const)),
 ]
 
@@ -286,7 +286,7 @@ async function resolve(submission: FormSubmission, id: number, note: string | nu
   const { context, session } = submission
   const { companyId, userId } = session
   const isNew = await resolveRefusedSale(context.reads.poolOf(companyId), companyId, id, { userId, note })
-  const resolvedBy = isNew ? userId : (await refusedSaleOf(submission))?.settled_by?.id
+  const resolvedBy = isNew ? userId : (await refusedSaleOf(submission))?.resolved_by?.id
   if (resolvedBy === userId) return { to: '/caixas', flash: 'resolvida' }
   return { to: `${REFUSED_SALES_PATH}/${id}`, flash: 'ja-resolvida' }
 }

@@ -44,7 +44,7 @@ const TILLS = { label: 'Caixas', to: '/caixas' }
 /** Shown at once; the oldest are decided first. */
 const SHOWN = 50
 
-const kindOf = ({ sent }: RefusedMovement): string => VALUE_NAMES.kind?.[sent.kind] ?? ''
+const kindOf = ({ payload }: RefusedMovement): string => VALUE_NAMES.kind?.[payload.kind] ?? ''
 const ownerOf = ({ owner_name }: RefusedMovement): string => `Gaveta de ${owner_name ?? 'outro usuário'}`
 
 const movementColumns = (timezone: string): Column<RefusedMovement>[] => [
@@ -60,7 +60,7 @@ const movementColumns = (timezone: string): Column<RefusedMovement>[] => [
   { head: 'Enviado por', cell: ({ user_name }) => user_name },
   { head: 'Tipo', cell: kindOf },
   { head: 'Motivo', cell: ownerOf, isExtra: true },
-  { head: 'Valor', cell: ({ sent: { amount } }) => amount && formatMoney(amount), isNumber: true },
+  { head: 'Valor', cell: ({ payload: { amount } }) => amount && formatMoney(amount), isNumber: true },
 ]
 
 /** Whether the user sees refused movements of drawers. */
@@ -98,10 +98,10 @@ async function showMovement(visit: PageContext): Promise<PanelPage | null> {
   const found = await movementOf(visit)
   if (!found) return null
   const { timezone } = visit.readModel
-  const { sent, revision, state } = found
+  const { payload, revision, state } = found
   const may = (action: string) =>
     state === 'refused' && visit.reaches('POST', `${MOVEMENTS_PATH}/${revision}/${action}`)
-  const counted = sent.counted?.find(({ payment_type_id }) => payment_type_id === null)
+  const counted = payload.counted?.find(({ payment_type_id }) => payment_type_id === null)
   const body = (
     <>
       <Card title="Dados">
@@ -110,12 +110,12 @@ async function showMovement(visit: PageContext): Promise<PanelPage | null> {
             ['Situação', <PanelBadge tone={state === 'refused' ? 'warn' : 'good'}>{STATES[state]}</PanelBadge>],
             ['Motivo da recusa', ownerOf(found)],
             ['Tipo', kindOf(found)],
-            ['Valor', sent.amount && formatMoney(sent.amount)],
+            ['Valor', payload.amount && formatMoney(payload.amount)],
             ['Contado na gaveta', counted && formatMoney(counted.amount)],
-            ['Conta recebida', sent.receivable_id],
-            ['Motivo do movimento', sent.reason],
-            ['Sessão do caixa', sent.session_id],
-            ['Momento', formatDateTime(sent.at, timezone)],
+            ['Conta recebida', payload.receivable_id],
+            ['Motivo do movimento', payload.reason],
+            ['Sessão do caixa', payload.session_id],
+            ['Momento', formatDateTime(payload.at, timezone)],
             ['Enviado por', found.user_name],
             ['Como foi resolvido', found.note],
           ]}
@@ -162,7 +162,7 @@ export const refusedMovementPages: readonly PanelRoute[] = [
     label: 'Registrar movimento',
     intro: () => <p>O movimento é registrado como o caixa o fez, na gaveta da sessão escolhida.</p>,
     fields: (_, visit) => sessionField(visit),
-    initial: ({ sent: { session_id } }) => ({ session_id }),
+    initial: ({ payload: { session_id } }) => ({ session_id }),
     schema: ChosenSession,
     problem: ({ refused }: Refusal) =>
       refused === 'session_open'
@@ -193,8 +193,8 @@ const PATH = '/caixas/devolucoes-recusadas'
 
 const reasonOf = (refusal: string | null): string => VALUE_NAMES.code?.[refusal ?? ''] ?? ''
 
-const moneyOf = ({ sent }: RefusedReturn): string =>
-  sent.refunds.map(({ name, amount }) => `${name} ${formatMoney(amount)}`).join(', ') || 'Nada'
+const moneyOf = ({ payload }: RefusedReturn): string =>
+  payload.refunds.map(({ name, amount }) => `${name} ${formatMoney(amount)}`).join(', ') || 'Nada'
 
 const columnsOf = (timezone: string): Column<RefusedReturn>[] => [
   {
@@ -244,7 +244,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
   const found = await refusedReturnOf(visit)
   if (!found) return null
   const { timezone } = visit.readModel
-  const { sent, return_id, is_open, state } = found
+  const { payload, return_id, is_open, state } = found
   const may = (action: string) => is_open && visit.reaches('POST', `${PATH}/${return_id}/${action}`)
   const body = (
     <>
@@ -260,12 +260,12 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
               ),
             ],
             ['Motivo da recusa', reasonOf(found.refusal)],
-            ['Venda', sent.sale_id === null ? sent.sale_offline_id : `Venda ${sent.sale_id}`],
-            ['Motivo da devolução', sent.reason],
-            ['Devolvida em', formatDateTime(sent.returned_at, timezone)],
+            ['Venda', payload.sale_id === null ? payload.sale_offline_id : `Venda ${payload.sale_id}`],
+            ['Motivo da devolução', payload.reason],
+            ['Devolvida em', formatDateTime(payload.returned_at, timezone)],
             ['Enviada por', found.user_name],
             ['Dinheiro devolvido', moneyOf(found)],
-            ['Sessão do caixa', sent.cash_session_id],
+            ['Sessão do caixa', payload.cash_session_id],
             ['Como foi resolvida', found.note],
           ]}
         />
@@ -273,7 +273,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
       <Card title="Itens">
         <ListTable
           caption="Itens"
-          rows={sent.items}
+          rows={payload.items}
           empty=""
           columns={[
             { head: 'Item da venda', cell: ({ line }) => line + 1 },

@@ -15,9 +15,9 @@ create table ops.refused_sales (
   payload text,
   sold_at timestamptz,
   total_cents bigint,
-  settled_at timestamptz,
-  settled_by bigint,
-  settled_note text,
+  resolved_at timestamptz,
+  resolved_by bigint,
+  resolution_note text,
   sale_id bigint,
   -- Another installation, which a company may come from, gives out the same ids.
   primary key (company_id, id),
@@ -29,12 +29,12 @@ comment on column ops.refused_sales.user_id is 'User of the last upload.';
 comment on column ops.refused_sales.payload is 'JSON as sent, which Postgres would not always take as such; null where it was too large to keep.';
 comment on column ops.refused_sales.sold_at is 'What the till says that it took, for the cash count: 0 for a cancelled sale, null where its text does not say.';
 comment on column ops.refused_sales.total_cents is 'Cents that the till says it took; null if its text does not say.';
-comment on column ops.refused_sales.settled_by is 'Null where the till settled it by uploading a corrected sale.';
-comment on column ops.refused_sales.settled_note is 'What was done about it, in the words of the person who settled it.';
+comment on column ops.refused_sales.resolved_by is 'Null where the till settled it by uploading a corrected sale.';
+comment on column ops.refused_sales.resolution_note is 'What was done about it, in the words of the person who settled it.';
 comment on column ops.refused_sales.sale_id is 'The sale that a person has recorded for it; null where none was.';
-create index refused_sales_open on ops.refused_sales (company_id, id) where settled_at is null;
+create index refused_sales_open on ops.refused_sales (company_id, id) where resolved_at is null;
 -- Resolved refusals are purged by age.
-create index refused_sales_settled on ops.refused_sales (greatest(settled_at, last_refused_at)) where settled_at is not null;
+create index refused_sales_resolved on ops.refused_sales (greatest(resolved_at, last_refused_at)) where resolved_at is not null;
 
 create table ops.imports (
   company_id bigint not null,
