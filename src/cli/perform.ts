@@ -260,16 +260,36 @@ async function describe(error: unknown, name: Name, values: FlagValues): Promise
   const lines = [`${message} (${code})`]
   const fields = details?.fields as Readonly<Record<string, readonly string[]>> | undefined
   if (fields) for (const [field, texts] of Object.entries(fields)) lines.push(describeField(field, texts, name, values))
-  else if (details) lines.push(formatAsText(details))
+  else if (details && code !== 'not_found') lines.push(formatAsText(details))
+  else if (isRefusalError(error)) lines.push(...identifyingFlags(name, values))
   for (let cause = (error as Error).cause; cause instanceof Error; cause = cause.cause) lines.push(cause.message)
   return lines.join('\n')
 }
 
+const isRefusalError = (error: unknown): boolean =>
+  error instanceof Refused || error instanceof RequestRefused || error instanceof StepRefused
+
+/** What the command was about: `--company "7"`. Secrets are not repeated. */
+const identifyingFlags = (name: Name, values: FlagValues): string[] =>
+  Object.entries(COMMANDS[name].flags as Flags)
+    .filter(([flag, { isSecret, value }]) => !isSecret && value !== null && values[flag] !== undefined)
+    .map(([flag]) => `--${flag} "${values[flag]}"`)
+
+/** The flag that a field's value came from: `settles-in` of `settles_in_days`. */
+function flagOf(field: string, flags: Flags): string | undefined {
+  const words = (flag: string) => flag.replaceAll('-', '_')
+  const isPart = (flag: string) => field.startsWith(`${words(flag)}_`) || field.endsWith(`_${words(flag)}`)
+  const names = Object.keys(flags)
+  return names.find((flag) => words(flag) === field) ?? names.filter(isPart).sort((a, b) => b.length - a.length)[0]
+}
+
 /** A wrong value beside its flag: `--cnpj "112": must be …`. Secrets are not repeated. */
 function describeField(field: string, texts: readonly string[], name: Name, values: FlagValues): string {
-  const flag = field.replaceAll('_', '-')
-  const declared = (COMMANDS[name].flags as Flags)[flag]
+  const flags: Flags = COMMANDS[name].flags
+  const flag = flagOf(field, flags)
+  if (flag === undefined) return `${field}: ${texts.join('; ')}`
   const value = values[flag]
-  const shown = declared && !declared.isSecret && typeof value === 'string' ? ` "${value}"` : ''
-  return `${declared ? '--' : ''}${declared ? flag : field}${shown}: ${texts.join('; ')}`
+  const shown = !flags[flag]?.isSecret && typeof value === 'string' ? ` "${value}"` : ''
+  const wanted = flags[flag]?.value === 'yes|no' ? ['must be yes or no'] : texts
+  return `--${flag}${shown}: ${wanted.join('; ')}`
 }

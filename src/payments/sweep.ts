@@ -304,7 +304,10 @@ async function pollOrder(options: SweepOptions, claim: SweepClaim): Promise<numb
   try {
     applied = await applyChanges(options, claim)
   } catch (error) {
-    options.log('payments: polling an order failed, will retry', error, { order_id: claim.orderId })
+    options.log('payments: polling an order failed, will retry', error, {
+      company_id: claim.company_id,
+      order_id: claim.orderId,
+    })
     // Other failures, such as wrong credentials, would repeat at once: the order waits for its next poll.
     if (!isTransient(error)) applied = 0
   }

@@ -262,8 +262,9 @@ const SOURCES = [
   ),
   ...['commands/forget-person.ts', 'src/access/login.ts', 'src/access/passwords.ts'],
   ...['text', 'instant', 'money', 'person-values'].map((name) => `src/domain/${name}.ts`),
+  ...['src/integrity/as-of.ts', 'src/records/query-values.ts', 'src/records/sale-filters.ts'],
 ]
-const PORTUGUESE = /^(?:deve|não|preencha|informe|é|tem|começa|um|já|campo|o livro) /
+const PORTUGUESE = /^(?:deve|não|preencha|informe|é|tem|começa|um|só|já|campo|o livro) /
 /** Literals and templates without conditions; an expression counts as a number. */
 const TEXT = /'((?:\\.|[^'\\\n])*)'|`((?:[^`$?]|\$\{[^}?]*\})*)`/g
 
