@@ -154,7 +154,7 @@ function paymentsOf(cart: Cart): SalePayment[] {
 }
 
 const itemOf = (line: CartLine): SaleItem => ({
-  ...(line.productId > 0 ? { product_id: line.productId } : { offline_item_id: line.offlineId ?? '' }),
+  ...(line.productId > 0 ? { product_id: line.productId } : { offline_item_id: line.offlineId ?? '', name: line.name.slice(0, 200) }),
   quantity: fromThousandths(line.quantity),
   price: fromCents(line.price),
   total: fromCents(lineTotal(line)),

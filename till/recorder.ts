@@ -1,7 +1,7 @@
 import { linkElement, NO_PREDECESSOR } from './chain.ts'
 import type { Journal } from './journal.ts'
 import { type Body, type Recorded, type RecordKind, recordKey } from './records.ts'
-import type { Device, Storage } from './stored.ts'
+import type { ChainEnd, Device, Storage } from './stored.ts'
 
 /** What is recorded next. */
 export interface Recording {
@@ -15,6 +15,8 @@ export type StorageValues = NonNullable<Parameters<Storage['putRecords']>[1]>
 
 /** Neither copy could be written: nothing has happened. */
 export class NotDurable extends Error {}
+
+const NO_END = { number: 0, hash: NO_PREDECESSOR }
 
 /** Sent elements that stay on the device, for returns and second prints. */
 const KEPT = 2_000
@@ -40,14 +42,21 @@ export class Recorder {
   missingCopy: 'banco' | 'arquivo' | null = null
   readonly #parts: Dependencies
   #turn: Promise<unknown> = Promise.resolve()
+  /** Where the service saw the chain end, if that is beyond what this device has: its data were copied back. */
+  #end: ChainEnd
 
-  private constructor(parts: Dependencies) {
+  private constructor(parts: Dependencies, end: ChainEnd) {
     this.#parts = parts
+    this.#end = end
   }
 
   static async open(parts: Dependencies): Promise<Recorder> {
-    const recorder = new Recorder(parts)
-    const [stored, written] = await Promise.all([parts.storage.records(), parts.journal.read().catch(() => [])])
+    const [stored, written, end] = await Promise.all([
+      parts.storage.records(),
+      parts.journal.read().catch(() => []),
+      parts.storage.get('chainEnd'),
+    ])
+    const recorder = new Recorder(parts, end?.tillId === parts.device.id ? end : { ...NO_END, tillId: parts.device.id })
     recorder.records = joinCopies(stored, written)
     const known = new Set(stored.map(({ key }) => key))
     const lost = recorder.records.filter(({ key }) => !known.has(key))
@@ -57,7 +66,17 @@ export class Recorder {
 
   /** For the header of each call; 0 before the first. */
   get lastNumber(): number {
-    return this.#ownLast()?.element.till.number ?? 0
+    return this.#chainEnd().number
+  }
+
+  /** Goes on after the last number that the service knows of this till, if that is beyond its own. */
+  continueAfter(number: number, hash: string | null): Promise<void> {
+    return this.#inTurn(async () => {
+      const own = this.#chainEnd()
+      if (number <= own.number) return
+      this.#end = { tillId: this.#parts.device.id, number, hash: hash ?? own.hash }
+      await this.#parts.storage.set({ chainEnd: this.#end }).catch(() => this.#lack('banco'))
+    })
   }
 
   /** Records all or nothing, in both copies. @throws NotDurable */
@@ -88,14 +107,15 @@ export class Recorder {
     this.missingCopy = copy
   }
 
-  #ownLast(): Recorded | undefined {
-    return this.records.findLast(({ element }) => element.till.id === this.#parts.device.id)
+  #chainEnd(): { readonly number: number; readonly hash: string } {
+    const last = this.records.findLast(({ element }) => element.till.id === this.#parts.device.id)
+    return last && last.element.till.number >= this.#end.number
+      ? { number: last.element.till.number, hash: last.hash }
+      : this.#end
   }
 
   async #link(recordings: readonly Recording[], userId: number): Promise<Recorded[]> {
-    const last = this.#ownLast()
-    let number = last?.element.till.number ?? 0
-    let previous = last?.hash ?? NO_PREDECESSOR
+    let { number, hash: previous } = this.#chainEnd()
     const linked: Recorded[] = []
     for (const { kind, body, names, customer } of recordings) {
       number += 1

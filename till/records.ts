@@ -48,6 +48,8 @@ export interface Customer {
 export interface SaleItem {
   readonly product_id?: number
   readonly offline_item_id?: string
+  /** Of an item without an id: what the service calls the line if the item never arrives. */
+  readonly name?: string
   readonly quantity: number
   readonly price: number
   readonly total: number
@@ -86,6 +88,7 @@ export interface ReturnBody {
   readonly items: readonly { readonly line: number; readonly quantity: number; readonly restock: boolean }[]
   readonly refunds: readonly { readonly payment_type_id: number; readonly amount: number; readonly voucher?: string }[]
   readonly customer_id?: number
+  readonly offline_customer_id?: string
   readonly cash_session_id?: string
   readonly clock_offset_ms: number
 }

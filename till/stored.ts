@@ -20,6 +20,13 @@ export interface Device {
   readonly companyId: number
 }
 
+/** Last number of a till's chain, and the hash of that element. */
+export interface ChainEnd {
+  readonly tillId: number
+  readonly number: number
+  readonly hash: string
+}
+
 export interface Drawer {
   readonly sessionId: string
   readonly openedAt: string
@@ -59,6 +66,7 @@ export interface Values {
   customersSince: string
   clockOffsetMs: number
   drawer: Drawer | null
+  chainEnd: ChainEnd
   cart: Cart
   parked: readonly Parked[]
   preferences: Preferences

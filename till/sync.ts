@@ -5,7 +5,7 @@ import type { Customer, Product, TillConfig } from './records.ts'
 import { callService, ServiceError } from './service-calls.ts'
 import type { Connection, Store } from './state.ts'
 import type { Draft, Storage } from './stored.ts'
-import { concernsAll, type Outcome, portionsOf, type Send, sendPortion } from './upload-queue.ts'
+import { concernsAll, draftElement, type Outcome, portionsOf, type Send, type Sendable, sendPortion } from './upload-queue.ts'
 
 interface SentProduct {
   readonly id: number
@@ -21,6 +21,11 @@ interface SentCustomer {
   readonly name: string
   readonly document?: string | null
   readonly credit?: number
+}
+
+interface SyncStatus {
+  readonly server_time: string
+  readonly till?: { readonly last_number: number; readonly last_hash: string | null } | null
 }
 
 interface Download<T> {
@@ -82,16 +87,6 @@ interface Dependencies {
 
 type CallOptions = { readonly body?: object; readonly token?: string | null; readonly isDownload?: boolean }
 
-interface DraftAnswer {
-  readonly results: readonly { readonly status: string; readonly message?: string }[]
-}
-
-/** A draft that makes the service refuse the whole call is refused itself. @throws all other failures */
-function refusalOf(error: unknown): DraftAnswer {
-  if (!(error instanceof ServiceError) || ![400, 413, 422].includes(error.status)) throw error
-  return { results: [{ status: 'error', message: error.message }] }
-}
-
 /** Sends what was recorded and reads what has changed, in rounds, as long as the page is open. */
 export class Sync {
   readonly #parts: Dependencies
@@ -140,7 +135,6 @@ export class Sync {
 
   async #round(withLists: boolean): Promise<boolean> {
     const { store, now } = this.#parts
-    if (!store.get().current) return false
     store.set({ isSyncing: true })
     try {
       // What was made here goes first, but holds nothing up: under an ended token only signed records are taken.
@@ -150,6 +144,7 @@ export class Sync {
       )
       const isDone = await this.#sendRecords()
       if (failed) throw failed.error
+      if (!store.get().current) return isDone
       await this.#readClock()
       store.set({ connection: 'connected' })
       if (withLists || this.#sentDrafts.length > 0 || now() - this.#listsAt > LISTS_INTERVAL_MS) await this.#readLists()
@@ -166,18 +161,22 @@ export class Sync {
 
   async #sendDrafts(): Promise<void> {
     const { store, storage } = this.#parts
-    for (const draft of store.get().drafts) {
-      if (draft.state !== 'waiting' || this.#sentDrafts.includes(draft.offlineId)) continue
-      const [path, list] = draft.kind === 'item' ? ['/sync/items', 'items'] : ['/sync/customers', 'customers']
-      const sent = { [list as string]: [{ ...draft.body, offline_id: draft.offlineId }] }
-      const { results } = await this.#call<DraftAnswer>(path as string, { body: sent }).catch(refusalOf)
-      const refused = results.find(({ status }) => status === 'error')
-      if (!refused) this.#sentDrafts.push(draft.offlineId)
-      else {
-        await storage.putDraft({ ...draft, state: 'refused', note: refused.message ?? '' })
+    const { drafts, current } = store.get()
+    if (!current) return
+    const waiting = drafts.filter(({ state, offlineId }) => state === 'waiting' && !this.#sentDrafts.includes(offlineId))
+    for (const portion of portionsOf(waiting.map(draftElement)))
+      for (const { key, state, note } of await sendPortion(portion, this.#sendWith(current.token))) {
+        if (state === 'sent') this.#sentDrafts.push(key)
+        const draft = waiting.find(({ offlineId }) => offlineId === key)
+        if (state !== 'refused' || !draft) continue
+        await storage.putDraft({ ...draft, state, note })
         await loadLists(store, storage)
       }
-    }
+  }
+
+  #sendWith(token: string | null): Send {
+    return (kind, elements) =>
+      this.#call(`/sync/${kind}`, { body: { [kind === 'cash' ? 'movements' : kind]: elements }, token })
   }
 
   /** True if nothing is left over for a later round. */
@@ -190,9 +189,7 @@ export class Sync {
     for (const portion of portionsOf(waiting)) {
       const [{ userId } = { userId: 0 }] = portion
       const token = operators.find((each) => each.userId === userId)?.token ?? current?.token ?? null
-      const send: Send = (kind, elements) =>
-        this.#call(`/sync/${kind}`, { body: { [kind === 'cash' ? 'movements' : kind]: elements }, token })
-      const outcomes = await sendPortion(portion, send)
+      const outcomes = await sendPortion(portion, this.#sendWith(token))
       if (outcomes.some(({ state }) => state === 'later')) isDone = false
       await this.#noteOutcomes(recorder, outcomes)
     }
@@ -207,10 +204,11 @@ export class Sync {
   async #readClock(): Promise<void> {
     const { store, storage, now } = this.#parts
     const before = now()
-    const { server_time } = await this.#call<{ server_time: string }>('/sync/status')
+    const { server_time, till } = await this.#call<SyncStatus>('/sync/status')
     const clockOffsetMs = Math.round(Date.parse(server_time) - (before + now()) / 2)
     store.set({ clockOffsetMs })
     await storage.set({ clockOffsetMs }).catch(() => {})
+    if (till) await this.#parts.recorder()?.continueAfter(till.last_number, till.last_hash)
   }
 
   async #readLists(): Promise<void> {
@@ -225,25 +223,29 @@ export class Sync {
     const failures = done.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []))
     // What has arrived is used, whatever became of the other list.
     store.set({ isStale: failures.length > 0 })
+    const isChanged = done.some((each) => each.status === 'fulfilled' && each.value)
     if (failures.length > 0) {
-      await loadLists(store, storage)
+      if (isChanged) await loadLists(store, storage)
       const ofAll = failures.find((error) => error instanceof ServiceError && concernsAll(error.status))
       if (ofAll) throw ofAll
       console.warn('till: a list was not downloaded', failures[0])
       return
     }
-    for (const offlineId of this.#sentDrafts) await storage.deleteDraft(offlineId)
+    const sent = this.#sentDrafts
+    for (const offlineId of sent) await storage.deleteDraft(offlineId)
     this.#sentDrafts = []
-    await loadLists(store, storage)
+    if (isChanged || sent.length > 0) await loadLists(store, storage)
     this.#listsAt = now()
   }
 
-  async #readList<T>(list: 'products' | 'customers', read: (sent: T) => Product | Customer): Promise<void> {
+  /** True if something has changed. */
+  async #readList<T>(list: 'products' | 'customers', read: (sent: T) => Product | Customer): Promise<boolean> {
     const { storage } = this.#parts
     const since = await storage.get(list === 'products' ? 'productsSince' : 'customersSince')
     const query = since === undefined ? '' : `?${new URLSearchParams({ last_sync: since })}`
-    const answer = await this.#call<Download<T>>(`/sync/${list}${query}`, { isDownload: true })
-    await storage.merge(list, answer.data.map(read), answer.deleted ?? [], answer.sync_timestamp, since === undefined)
+    const { data, deleted = [], sync_timestamp } = await this.#call<Download<T>>(`/sync/${list}${query}`, { isDownload: true })
+    await storage.merge(list, data.map(read), deleted, sync_timestamp, since === undefined)
+    return since === undefined || data.length + deleted.length > 0
   }
 
   #noteFailure(error: unknown): void {

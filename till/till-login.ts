@@ -66,11 +66,17 @@ async function register(till: Till, token: string, companyId: number): Promise<v
     )
   const key = isOther || !saved ? await createTillKey() : saved
   const body = { name: 'Caixa', public_key: await publicJwk(key) }
-  const { id, number, name } = await callService<Device>('/sync/tills', { body, token })
+  const { id, number, name, last_number, last_hash } = await callService<RegisteredTill>('/sync/tills', { body, token })
   if (isOther) await forget(till)
   const device = { id, number, name, companyId }
   await storage.set({ key, device })
   await openChain(till, device, key)
+  await till.chain.recorder?.continueAfter(last_number ?? 0, last_hash ?? null)
+}
+
+interface RegisteredTill extends Device {
+  readonly last_number?: number
+  readonly last_hash?: string | null
 }
 
 /** Drops what belongs to another company. */
@@ -151,7 +157,8 @@ export async function leave(till: Till, isSaved = false): Promise<void> {
   const { store, storage } = till
   if (unsentOf(store.get()) > 0 && !isSaved) return show(till, { name: 'leave' })
   const { current, operators } = store.get()
-  const rest = operators.filter(({ userId }) => userId !== current?.userId)
+  // Who leaves unsent sales behind stays their seller: their ended token is good for what the till has signed.
+  const rest = operators.flatMap((each) => (each.userId !== current?.userId ? [each] : isSaved ? [{ ...each, pin: null }] : []))
   if (current) await callService('/auth/logout', { body: {}, token: current.token }).catch(() => {})
   await storage.set({ operators: rest, current: 0 })
   store.set({ operators: rest, current: null })

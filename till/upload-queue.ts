@@ -1,5 +1,25 @@
-import type { Recorded, RecordKind } from './records.ts'
+import type { RecordKind } from './records.ts'
 import { ServiceError } from './service-calls.ts'
+import type { Draft } from './stored.ts'
+
+/** Lists of the uploads: each has a route of its own. */
+type ListName = RecordKind | 'items' | 'customers'
+
+/** What is uploaded: something recorded, or a product or customer that was made here. */
+export interface Sendable {
+  readonly key: string
+  readonly kind: ListName
+  readonly element: object
+  /** Whose token sends it; 0 for anyone's. */
+  readonly userId: number
+}
+
+export const draftElement = ({ offlineId, kind, body }: Draft): Sendable => ({
+  key: offlineId,
+  kind: kind === 'item' ? 'items' : 'customers',
+  element: { ...body, offline_id: offlineId },
+  userId: 0,
+})
 
 /** What became of an element. `later`: a fault of the service that may pass. */
 export interface Outcome {
@@ -16,7 +36,7 @@ interface Result {
 }
 
 /** Sends one list of one kind. @throws ServiceError */
-export type Send = (kind: RecordKind, elements: readonly object[]) => Promise<{ readonly results: readonly Result[] }>
+export type Send = (kind: ListName, elements: readonly object[]) => Promise<{ readonly results: readonly Result[] }>
 
 /** Elements of an upload: small enough for a bad line, large enough for a day offline. */
 const PORTION = 100
@@ -24,8 +44,8 @@ const PORTION = 100
 const PORTION_CHARACTERS = 2_000_000
 
 /** Portions in the order of the chain, each of one kind and one seller: each kind has a route, each seller a token. */
-export function portionsOf(waiting: readonly Recorded[]): Recorded[][] {
-  const portions: Recorded[][] = []
+export function portionsOf(waiting: readonly Sendable[]): Sendable[][] {
+  const portions: Sendable[][] = []
   let size = 0
   for (const record of waiting) {
     const last = portions.at(-1)
@@ -43,7 +63,7 @@ export function portionsOf(waiting: readonly Recorded[]): Recorded[][] {
 const noteOf = ({ message = '', errors = {} }: Result): string =>
   [message, ...Object.entries(errors).map(([field, texts]) => `${field}: ${texts.join(', ')}`)].join(' ').slice(0, 500)
 
-function outcomeOf({ key }: Recorded, result: Result | undefined): Outcome {
+function outcomeOf({ key }: Sendable, result: Result | undefined): Outcome {
   if (!result || (result.status === 'error' && result.code === 'internal_error'))
     return { key, state: 'later', note: result?.message ?? 'O serviço não respondeu sobre este registro.' }
   const isRefused = result.status === 'error' || result.status === 'refused'
@@ -57,7 +77,7 @@ export const concernsAll = (status: number): boolean => [0, 401, 403, 408, 429, 
  * Sends a portion. One that is refused as a whole is halved until the element that causes it is alone, so that it blocks
  * none behind it. @throws ServiceError for what concerns all elements
  */
-export async function sendPortion(portion: readonly Recorded[], send: Send): Promise<Outcome[]> {
+export async function sendPortion(portion: readonly Sendable[], send: Send): Promise<Outcome[]> {
   const [first] = portion
   if (!first) return []
   try {

@@ -7,7 +7,7 @@ import { type Journal, readLines, toLines } from '../../till/journal.ts'
 import { NotDurable, Recorder, type Recording } from '../../till/recorder.ts'
 import { type Recorded, recordKey, type SaleBody } from '../../till/records.ts'
 import { ServiceError } from '../../till/service-calls.ts'
-import type { Storage } from '../../till/stored.ts'
+import type { Storage, Values } from '../../till/stored.ts'
 import { portionsOf, sendPortion } from '../../till/upload-queue.ts'
 
 const DEVICE = { id: 5, number: 3, name: 'Caixa', companyId: 1 }
@@ -40,6 +40,7 @@ class Copies {
   file = ''
   isDatabaseFull = false
   isFileFull = false
+  values: Partial<Values> = {}
   readonly #full = async () => Promise.reject(new Error('QuotaExceededError'))
 
   readonly storage = {
@@ -50,6 +51,8 @@ class Copies {
       this.stored = [...this.stored.filter(({ key }) => !keys.has(key)), ...records]
     },
     deleteRecords: async () => {},
+    get: async (name: keyof Values) => this.values[name],
+    set: async (values: Partial<Values>) => void Object.assign(this.values, values),
   } as unknown as Storage
 
   readonly journal: Journal = {
@@ -115,6 +118,20 @@ describe('the two copies of what a till records [TILL-1116]', () => {
       expect(after.lastNumber).to.equal(3)
     })
 
+  it('goes on after the last number of the service when its data were copied back', async () => {
+    const copies = new Copies()
+    const before = await open(copies)
+    await before.record([recording('a')], 7)
+    await before.continueAfter(3, 'c'.repeat(64))
+    await before.continueAfter(2, 'b'.repeat(64))
+    const after = await open(copies)
+    expect(after.lastNumber).to.equal(3)
+    const [next] = await after.record([recording('d')], 7)
+    expect(next?.element.till).to.include({ number: 4, previous: 'c'.repeat(64) })
+    await after.continueAfter(9, null)
+    expect((await after.record([recording('e')], 7))[0]?.element.till).to.include({ number: 10, previous: next?.hash })
+  })
+
   it('records nothing, and uses no number, where neither can be written', async () => {
     const copies = new Copies()
     const recorder = await open(copies)
@@ -159,7 +176,7 @@ describe('the queue of the till [TILL-1117]', () => {
   })
 
   it('sends portions of one kind in the order of the chain', () => {
-    const numbers = portionsOf(records).map((portion) => portion.map(({ element }) => element.till.number))
+    const numbers = portionsOf(records).map((portion) => portion.map((each) => (each as Recorded).element.till.number))
     expect(numbers).to.deep.equal([[1, 2, 3], [4], [5, 6, 7]])
   })
 
