@@ -7,16 +7,17 @@ import { Button, useTill } from './parts.tsx'
 import { PayScreen } from './pay-screen.tsx'
 import { ReceiptScreen } from './receipt-screen.tsx'
 import { SalesScreen } from './sales-screen.tsx'
-import { listenToScanner } from './scanner.ts'
+import { fillField, listenToScanner } from './scanner.ts'
 import { Message, SellScreen } from './sell-screen.tsx'
 import { addByCode, tellUnknown } from './selling.ts'
 import { SettingsScreen } from './settings-screen.tsx'
 import { type Connection, refusedOf, unsentOf } from './state.ts'
 import { leave } from './till-login.ts'
 import { takeUpdate } from './updates.ts'
+import { VoucherScreen } from './voucher-screen.tsx'
 
 /** Screens on which a scan goes into the sale. */
-const SCANNED = ['sell', 'pay', 'receipt', 'sales', 'drawer', 'settings']
+const SCANNED = ['sell', 'pay', 'receipt', 'voucher', 'sales', 'drawer', 'settings']
 
 export function App() {
   const [till, { screen, current }] = useTill()
@@ -25,6 +26,9 @@ export function App() {
       listenToScanner((code) => {
         const { name } = till.store.get().screen
         if (!SCANNED.includes(name)) return
+        // An open dialog that asks for a code gets it.
+        const asked = document.querySelector<HTMLInputElement>('dialog[open] input[data-codes]')
+        if (asked) return fillField(asked, code)
         if (!addByCode(till, code)) tellUnknown(till, code)
         else if (name !== 'sell' && name !== 'pay') show(till, { name: 'sell' })
       }),
@@ -64,6 +68,8 @@ function ScreenShown() {
       return <PayScreen />
     case 'receipt':
       return <ReceiptScreen recordKey={screen.key} codes={screen.codes} />
+    case 'voucher':
+      return <VoucherScreen code={screen.code} cents={screen.cents} sale={screen.sale} />
     case 'sales':
       return <SalesScreen />
     case 'drawer':

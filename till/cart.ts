@@ -32,6 +32,8 @@ export interface CartReturn {
   readonly lines: readonly { readonly line: number; readonly quantity: number; readonly name: string }[]
   /** Cents due for them. */
   readonly value: number
+  /** Who bought them, if the sale says so. */
+  readonly customer: Customer | null
 }
 
 /** A sale that is being made. It has its identifier from the beginning, so that it is recorded once. */
@@ -154,11 +156,17 @@ function paymentsOf(cart: Cart): SalePayment[] {
 }
 
 const itemOf = (line: CartLine): SaleItem => ({
-  ...(line.productId > 0 ? { product_id: line.productId } : { offline_item_id: line.offlineId ?? '', name: line.name.slice(0, 200) }),
+  ...(line.productId > 0
+    ? { product_id: line.productId }
+    : { offline_item_id: line.offlineId ?? '', name: line.name.slice(0, 200) }),
   quantity: fromThousandths(line.quantity),
   price: fromCents(line.price),
   total: fromCents(lineTotal(line)),
 })
+
+/** How a sale or return names its customer. */
+export const customerOf = (customer: Customer | null) =>
+  customer && (customer.id > 0 ? { customer_id: customer.id } : { offline_customer_id: customer.offlineId ?? '' })
 
 export interface SaleContext {
   readonly now: string
@@ -172,7 +180,6 @@ export interface SaleContext {
 export function toSale(cart: Cart, { now, clockOffsetMs, sessionId, exchange }: SaleContext): SaleBody {
   const cash = cart.payments.reduce((sum, { isCash, given }) => sum + (isCash ? given : 0), 0)
   const back = exchanged(cart)
-  const { customer } = cart
   return {
     offline_id: cart.offlineId,
     status: 'completed',
@@ -194,8 +201,7 @@ export function toSale(cart: Cart, { now, clockOffsetMs, sessionId, exchange }: 
     total: fromCents(cartTotal(cart)),
     amount_received: fromCents(cash),
     change: fromCents(changeOf(cart)),
-    ...(customer &&
-      (customer.id > 0 ? { customer_id: customer.id } : { offline_customer_id: customer.offlineId ?? '' })),
+    ...customerOf(cart.customer),
     ...(sessionId !== null && { cash_session_id: sessionId }),
     clock_offset_ms: clockOffsetMs,
   }

@@ -21,7 +21,8 @@ export const newId = (): string => crypto.randomUUID()
 
 export const instant = (till: Till): string => new Date(till.now()).toISOString()
 
-export const show = ({ store }: Till, screen: Screen): void => store.set({ screen, message: '', isAlarm: false })
+export const show = ({ store }: Till, screen: Screen): void =>
+  store.set({ screen, message: '', isAlarm: false, unknownCode: '' })
 export const say = ({ store }: Till, message: string, isAlarm = false): void => store.set({ message, isAlarm })
 
 /** Saves what may be made again; a failure is told, not thrown. */

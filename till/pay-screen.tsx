@@ -7,7 +7,7 @@ import { Button, Field, Form, useKeys, useTill } from './parts.tsx'
 import { pixCode } from './pix-code.ts'
 import { QrCode } from './qr-code.tsx'
 import type { PaymentType } from './records.ts'
-import { finish, setCart } from './selling.ts'
+import { finish, refuseVoucher, setCart } from './selling.ts'
 
 const toPayment = ({ id, name, kind, is_cash }: PaymentType, given: number, voucher: string): CartPayment => ({
   typeId: id,
@@ -21,7 +21,8 @@ const toPayment = ({ id, name, kind, is_cash }: PaymentType, given: number, vouc
 /** Takes the money: the chosen form of payment takes what is left, unless another amount is typed. */
 export function PayScreen() {
   const [till, { cart, config }] = useTill()
-  const [chosen, choose] = useState<PaymentType | null>(null)
+  const { screen } = till.store.get()
+  const [chosen, choose] = useState<PaymentType | null>(screen.name === 'pay' ? screen.type : null)
   const [isChoosing, setChoosing] = useState(false)
   const refused = refuseFinish(cart)
   const back = () => show(till, { name: 'sell' })
@@ -32,10 +33,12 @@ export function PayScreen() {
       <h1>{owed(cart) > 0 ? `Devolver ${formatCents(owed(cart))}` : `Total ${formatCents(dueOf(cart))}`}</h1>
       {cart.customer && <p>{cart.customer.name}</p>}
       <Payments />
-      <p class="sum" aria-live="polite">
-        <span>{changeOf(cart) > 0 ? 'Troco' : 'Falta'}</span>{' '}
-        <output>{formatCents(changeOf(cart) > 0 ? changeOf(cart) : remainingOf(cart))}</output>
-      </p>
+      {cart.payments.length > 0 && (
+        <p class="sum" aria-live="polite">
+          <span>{changeOf(cart) > 0 ? 'Troco' : 'Falta'}</span>{' '}
+          <output>{formatCents(changeOf(cart) > 0 ? changeOf(cart) : remainingOf(cart))}</output>
+        </p>
+      )}
       {remainingOf(cart) > 0 && !chosen && (
         <div class="actions">
           {(config?.payment_types ?? []).map((type) => (
@@ -54,6 +57,7 @@ export function PayScreen() {
           Finalizar
         </Button>
       )}
+      {!chosen && owed(cart) > 0 && <Button onClick={() => finish(till, 'voucher')}>Deixar como crédito</Button>}
       <Button onClick={() => setChoosing(true)} hotkey="F4">
         Cliente
       </Button>
@@ -91,20 +95,20 @@ function Amount({ type, onDone }: { type: PaymentType; onDone(): void }) {
   const [voucher, setVoucher] = useState('')
   const cents = parseCents(text)
   const isEnough = cents !== null && cents >= remainingOf(cart)
-  const take = async () => {
+  const take = async (isLast: boolean) => {
     if (cents === null) return say(till, 'Informe um valor válido, por exemplo 50,00.', true)
-    const payment = toPayment(type, cents, voucher.trim().toUpperCase().slice(0, 50))
-    const refused = refusePayment(cart, payment)
+    const payment = toPayment(type, cents, voucher.trim().toUpperCase().slice(0, 40))
+    const refused = refusePayment(cart, payment) ?? (await refuseVoucher(till, cart, payment.voucher, cents))
     if (refused !== null) return say(till, refused, true)
     const next = { ...cart, payments: [...cart.payments, payment] }
     setCart(till, next)
     say(till, '')
-    if (remainingOf(next) === 0) await finish(till)
+    if (isLast && remainingOf(next) === 0) await finish(till)
     onDone()
   }
   const change = cents === null || !type.is_cash ? 0 : Math.max(cents - remainingOf(cart), 0)
   return (
-    <Form onSubmit={take}>
+    <Form onSubmit={() => take(true)}>
       <Field
         label={type.is_cash ? 'Valor recebido' : `Valor em ${type.name}`}
         value={text}
@@ -128,8 +132,9 @@ function Amount({ type, onDone }: { type: PaymentType; onDone(): void }) {
       )}
       {type.kind === 'pix' && cents !== null && <PixCode cents={cents} />}
       <button type="submit" class="button main">
-        {isEnough ? 'Finalizar' : 'Adicionar pagamento'}
+        {isEnough ? 'Finalizar' : 'Receber'}
       </button>
+      {isEnough && <Button onClick={() => take(false)}>Receber</Button>}
       <Button onClick={onDone}>Outra forma</Button>
     </Form>
   )

@@ -28,12 +28,17 @@ export function ReceiptScreen({ recordKey, codes }: { recordKey: string; codes: 
         </Button>
         {!cancelled && <Button onClick={() => setAsking(true)}>Cancelar venda</Button>}
       </div>
+      {sale.element.change > 0 && !cancelled && (
+        <p class="sum change">
+          <span>Troco</span> <output>{formatCents(toCents(sale.element.change))}</output>
+        </p>
+      )}
       <Receipt sale={sale} codes={codes} isCancelled={cancelled} />
       {isAsking && (
         <Dialog title={`Cancelar a venda ${sale.element.till.number}?`} onClose={() => setAsking(false)}>
           <p>Devolva {formatCents(toCents(sale.element.total))} ao cliente. Esta ação não pode ser desfeita.</p>
           <Button kind="bad" onClick={() => cancelSale(till, sale)}>
-            Confirmar cancelamento
+            Sim, cancelar venda
           </Button>
           <Button onClick={() => setAsking(false)}>Voltar</Button>
         </Dialog>

@@ -4,7 +4,7 @@ import { show } from './context.ts'
 import { Button, Dialog, Field, Form, useKeys, useTill } from './parts.tsx'
 import { showReceipt } from './receipts.ts'
 import { isSale, type Recorded, type SaleElement } from './records.ts'
-import { giveBack, isCancelled, returnable, returnOf, setCart, unpark } from './selling.ts'
+import { giveBack, isCancelled, returnable, returnOf, setCart, unpark, vouchersOf } from './selling.ts'
 import { refusedOf } from './state.ts'
 import { resendRefused } from './till-login.ts'
 
@@ -24,6 +24,7 @@ export function SalesScreen() {
     .toReversed()
     .slice(0, SHOWN)
   const refused = refusedOf(state)
+  const vouchers = vouchersOf(records).slice(0, SHOWN)
   return (
     <main>
       <h1>Vendas deste caixa</h1>
@@ -44,6 +45,22 @@ export function SalesScreen() {
         ))}
       </ul>
       {refused.records.length + refused.drafts.length > 0 && <Refused />}
+      {vouchers.length > 0 && <h2>Vales</h2>}
+      <ul class="list">
+        {vouchers.map(({ voucher, amount, at }) => (
+          <li key={voucher}>
+            <span>
+              {voucher} · {new Date(at).toLocaleString('pt-BR')} · <b>{formatCents(amount)}</b>
+            </span>
+            <Button
+              label={`Ver vale ${voucher}`}
+              onClick={() => show(till, { name: 'voucher', code: voucher, cents: amount, sale: '' })}
+            >
+              Ver
+            </Button>
+          </li>
+        ))}
+      </ul>
       <h2>Feitas</h2>
       <Field label="Número da venda" value={text} onInput={setText} mode="numeric" />
       <ul class="list">
@@ -120,7 +137,7 @@ function ReturnDialog({ sale, onClose }: { sale: Recorded<SaleElement>; onClose(
   }
   const exchange = () =>
     take((goods) => {
-      setCart(till, { ...cart, returned: goods })
+      setCart(till, { ...cart, returned: goods, customer: cart.customer ?? goods.customer })
       show(till, { name: 'sell' })
     })
   const refunds = (config?.payment_types ?? []).filter(

@@ -1,5 +1,7 @@
 /** Scanners that type: keys faster than a person's, ended by Enter. */
 const LONGEST_GAP_MS = 60
+/** Where nothing is typed into, no person types: a slow scanner is heard too. */
+const LONGEST_GAP_OUTSIDE_MS = 500
 const SHORTEST_CODE = 5
 const LONGEST_CODE = 2_000
 
@@ -19,7 +21,7 @@ export function listenToScanner(onCode: (code: string) => void): () => void {
   const listen = (event: KeyboardEvent) => {
     const { key, timeStamp, target } = event
     if (event.ctrlKey || event.altKey || event.metaKey) return
-    const isFast = timeStamp - last < LONGEST_GAP_MS
+    const isFast = timeStamp - last < (isField(target) ? LONGEST_GAP_MS : LONGEST_GAP_OUTSIDE_MS)
     last = timeStamp
     if (key === 'Enter') {
       const code = isFast && typed.length >= SHORTEST_CODE ? typed : ''
@@ -27,7 +29,7 @@ export function listenToScanner(onCode: (code: string) => void): () => void {
       if (code === '' || (target instanceof HTMLElement && target.dataset.codes !== undefined)) return
       event.preventDefault()
       event.stopPropagation()
-      if (isField(target)) restore(target, before)
+      if (isField(target)) fillField(target, before)
       onCode(code)
     } else if (key.length === 1) {
       if (!isFast) {
@@ -41,7 +43,8 @@ export function listenToScanner(onCode: (code: string) => void): () => void {
   return () => document.removeEventListener('keydown', listen, { capture: true })
 }
 
-function restore(field: Field, value: string): void {
+/** As if it had been typed. */
+export function fillField(field: Field, value: string): void {
   field.value = value
   field.dispatchEvent(new Event('input', { bubbles: true }))
 }

@@ -1,10 +1,22 @@
-import { useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { formatCents, formatQuantity, parseCents, parseDiscount, parseQuantity } from './amounts.ts'
 import { Camera, hasCamera } from './camera.tsx'
-import { cartTotal, changeLine, dueOf, isEmpty, lineGross, linesTotal, lineTotal, owed, removeLine } from './cart.ts'
-import { say, show } from './context.ts'
+import {
+  cartTotal,
+  changeLine,
+  dueOf,
+  emptyCart,
+  isEmpty,
+  lineGross,
+  linesTotal,
+  lineTotal,
+  owed,
+  removeLine,
+} from './cart.ts'
+import { newId, say, show } from './context.ts'
 import { CustomerDialog } from './customer-dialog.tsx'
 import { Button, Dialog, Field, Form, SubmitButton, useKeys, useTill } from './parts.tsx'
+import type { PaymentType } from './records.ts'
 import { add, addByCode, addNewProduct, park, setCart, tellUnknown } from './selling.ts'
 import { readTyped } from './typed.ts'
 
@@ -13,19 +25,21 @@ type Open =
   | { kind: 'customer' }
   | { kind: 'discount' }
   | { kind: 'camera' }
+  | { kind: 'cancel' }
   | { kind: 'line'; at: number }
   | null
 
 /** Where items are put together. */
 export function SellScreen() {
-  const [till, { cart }] = useTill()
+  const [till, { cart, unknownCode }] = useTill()
   const [open, setOpen] = useState<Open>(null)
   const close = () => setOpen(null)
-  const pay = () => (isEmpty(cart) ? say(till, 'Inclua ao menos um item.', true) : show(till, { name: 'pay' }))
+  const pay = (type: PaymentType | null = null) =>
+    isEmpty(cart) ? say(till, 'Inclua ao menos um item.', true) : show(till, { name: 'pay', type })
   const undo = () => setCart(till, removeLine(cart, cart.lines.length - 1))
   const actions = {
-    F2: pay,
-    F3: () => setOpen({ kind: 'product', text: '' }),
+    F2: () => pay(),
+    F3: () => setOpen({ kind: 'product', text: unknownCode }),
     F4: () => setOpen({ kind: 'customer' }),
     F6: () => setOpen({ kind: 'discount' }),
     F8: () => park(till),
@@ -54,11 +68,15 @@ export function SellScreen() {
         <Button onClick={undo} hotkey="F9" isDisabled={cart.lines.length === 0}>
           Desfazer
         </Button>
+        <Button onClick={() => setOpen({ kind: 'cancel' })} isDisabled={isEmpty(cart)}>
+          Cancelar venda
+        </Button>
       </div>
       {open?.kind === 'product' && <ProductDialog text={open.text} onClose={close} />}
       {open?.kind === 'customer' && <CustomerDialog onClose={close} />}
       {open?.kind === 'discount' && <DiscountDialog onClose={close} />}
       {open?.kind === 'line' && <LineDialog at={open.at} onClose={close} />}
+      {open?.kind === 'cancel' && <CancelDialog onClose={close} />}
       {open?.kind === 'camera' && <CameraDialog onClose={close} />}
     </main>
   )
@@ -115,6 +133,9 @@ function Search({ onNew, onCamera }: { onNew(text: string): void; onCamera(): vo
 
 function Lines({ onLine }: { onLine(at: number): void }) {
   const [till, { cart, catalog }] = useTill()
+  const list = useRef<HTMLOListElement>(null)
+  // The last line stays in sight, however long the sale is.
+  useEffect(() => list.current?.lastElementChild?.scrollIntoView({ block: 'nearest' }), [cart.lines])
   if (isEmpty(cart))
     return (
       <section class="lines empty">
@@ -135,7 +156,7 @@ function Lines({ onLine }: { onLine(at: number): void }) {
           <Button onClick={() => setCart(till, { ...cart, returned: null })}>Desfazer a troca</Button>
         </p>
       )}
-      <ol>
+      <ol ref={list}>
         {cart.lines.map((line, at) => (
           <li key={at}>
             <button type="button" onClick={() => onLine(at)}>
@@ -156,8 +177,12 @@ function Lines({ onLine }: { onLine(at: number): void }) {
   )
 }
 
-function Total({ onPay }: { onPay(): void }) {
-  const [, { cart }] = useTill()
+/** Forms of payment that need no second look: one press opens them with the whole amount. */
+const QUICK = ['cash', 'pix']
+
+function Total({ onPay }: { onPay(type?: PaymentType): void }) {
+  const [, { cart, config }] = useTill()
+  const quick = (config?.payment_types ?? []).filter(({ kind, is_cash }) => is_cash || QUICK.includes(kind)).slice(0, 2)
   return (
     <section class="total">
       {cart.customer && <p>{cart.customer.name}</p>}
@@ -166,9 +191,18 @@ function Total({ onPay }: { onPay(): void }) {
       <p class="sum" aria-live="polite">
         <span>Total</span> <output>{formatCents(cart.returned ? dueOf(cart) : cartTotal(cart))}</output>
       </p>
-      <Button kind="main" onClick={onPay} hotkey="F2" isDisabled={isEmpty(cart)}>
+      <Button kind="main" onClick={() => onPay()} hotkey="F2" isDisabled={isEmpty(cart)}>
         Receber
       </Button>
+      {!isEmpty(cart) && !cart.returned && (
+        <div class="row">
+          {quick.map((type) => (
+            <Button key={type.id} onClick={() => onPay(type)}>
+              {type.name}
+            </Button>
+          ))}
+        </div>
+      )}
     </section>
   )
 }
@@ -212,6 +246,24 @@ function ProductDialog({ text, onClose }: { text: string; onClose(): void }) {
         <SubmitButton>Salvar</SubmitButton>
         <Button onClick={onClose}>Voltar</Button>
       </Form>
+    </Dialog>
+  )
+}
+
+function CancelDialog({ onClose }: { onClose(): void }) {
+  const [till, { cart }] = useTill()
+  const cancel = () => {
+    setCart(till, emptyCart(newId()))
+    onClose()
+    say(till, 'Venda cancelada: nada foi registrado.')
+  }
+  return (
+    <Dialog title="Cancelar esta venda?" onClose={onClose}>
+      <p>Os itens saem da tela: {formatCents(cartTotal(cart))}.</p>
+      <Button kind="bad" onClick={cancel}>
+        Sim, cancelar venda
+      </Button>
+      <Button onClick={onClose}>Voltar</Button>
     </Dialog>
   )
 }

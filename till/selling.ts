@@ -4,6 +4,7 @@ import {
   type Cart,
   type CartReturn,
   cartTotal,
+  customerOf,
   emptyCart,
   exchanged,
   isEmpty,
@@ -26,6 +27,7 @@ import {
   type SaleBody,
   type SaleElement,
 } from './records.ts'
+import { callService } from './service-calls.ts'
 import type { Draft } from './stored.ts'
 import { loadLists } from './sync.ts'
 import { chooseByCode, readTyped } from './typed.ts'
@@ -58,7 +60,7 @@ function beep(kind: 'found' | 'unknown'): void {
 }
 
 export function setCart(till: Till, cart: Cart): void {
-  till.store.set({ cart })
+  till.store.set({ cart, unknownCode: '' })
   save(till, { cart })
 }
 
@@ -81,7 +83,8 @@ export function addByCode(till: Till, typed: string): boolean {
 
 export function tellUnknown(till: Till, code: string): void {
   if (till.store.get().preferences.sound) beep('unknown')
-  say(till, `Nada encontrado para “${code.slice(0, 60)}”.`, true)
+  say(till, `Nada encontrado para “${code.slice(0, 60)}”. “Novo produto” cadastra.`, true)
+  till.store.set({ unknownCode: code.slice(0, 60) })
 }
 
 const typeOf = (till: Till, is: (type: PaymentType) => boolean) => till.store.get().config?.payment_types.find(is)
@@ -99,57 +102,65 @@ const refundOf = (type: PaymentType, cents: number, voucher: string) => ({
   ...(voucher !== '' && { voucher }),
 })
 
-function returnBody(till: Till, offlineId: string, returned: CartReturn, reason: string): Omit<ReturnBody, 'refunds'> {
-  const { customer } = till.store.get().cart
+function returnBody(
+  till: Till,
+  offlineId: string,
+  returned: CartReturn,
+  customer: Cart['customer'],
+  reason: string,
+): Omit<ReturnBody, 'refunds'> {
   return {
     offline_id: offlineId,
     sale_offline_id: returned.saleOfflineId,
     reason,
     returned_at: instant(till),
     items: returned.lines.map(({ line, quantity }) => ({ line, quantity: fromThousandths(quantity), restock: true })),
-    ...(customer && customer.id > 0 && { customer_id: customer.id }),
+    ...customerOf(customer),
     ...moment(till),
   }
 }
 
-/** The return of an exchange: its credit pays the goods that go out, what is over is given in cash. */
-function exchangeReturn(till: Till, cart: Cart, credit: PaymentType, voucher: string): Recording[] {
+/** The return of an exchange: its credit pays the goods that go out; what is over is given in cash, or stays credit. */
+function exchangeReturn(till: Till, cart: Cart, credit: PaymentType, voucher: string, over: PaymentType): Recording[] {
   if (!cart.returned) return []
-  const cash = typeOf(till, ({ is_cash }) => is_cash)
-  const refunds = [
-    ...(exchanged(cart) > 0 ? [refundOf(credit, exchanged(cart), voucher)] : []),
-    ...(owed(cart) > 0 ? [cash ? refundOf(cash, owed(cart), '') : refundOf(credit, owed(cart), voucher)] : []),
-  ]
-  const body = { ...returnBody(till, `${cart.offlineId}-troca`, cart.returned, 'Troca'), refunds }
+  const refunds =
+    over.id === credit.id
+      ? [refundOf(credit, cart.returned.value, voucher)]
+      : [
+          ...(exchanged(cart) > 0 ? [refundOf(credit, exchanged(cart), voucher)] : []),
+          ...(owed(cart) > 0 ? [refundOf(over, owed(cart), '')] : []),
+        ]
+  const body = { ...returnBody(till, `${cart.offlineId}-troca`, cart.returned, cart.customer, 'Troca'), refunds }
   const names = cart.returned.lines.map(({ name }) => name)
   return [recordingOf('returns', body, names)]
 }
 
 let isFinishing = false
 
-/** Finishes the sale once, however often the button is pressed. */
-export async function finish(till: Till): Promise<void> {
+/** Finishes the sale once, however often the button is pressed. What an exchange leaves over is cash, or a voucher. */
+export async function finish(till: Till, over: 'cash' | 'voucher' = 'cash'): Promise<void> {
   if (isFinishing) return
   isFinishing = true
   try {
-    await finishCart(till, till.store.get().cart)
+    await finishCart(till, till.store.get().cart, over)
   } finally {
     isFinishing = false
   }
 }
 
-async function finishCart(till: Till, cart: Cart): Promise<void> {
+async function finishCart(till: Till, cart: Cart, over: 'cash' | 'voucher'): Promise<void> {
   const refused = refuseFinish(cart)
   if (refused !== null) return say(till, refused, true)
   const credit = typeOf(till, ({ kind }) => kind === 'exchange_credit')
   if (cart.returned && !credit) return say(till, 'Cadastre a forma de pagamento “crédito de troca” no painel.', true)
-  const voucher = cart.returned && !(cart.customer && cart.customer.id > 0) ? newVoucher() : ''
+  const voucher = cart.returned && !cart.customer ? newVoucher() : ''
+  const cash = typeOf(till, ({ is_cash }) => is_cash)
   const exchange = cart.returned && credit ? { type: credit, voucher } : null
   const { clockOffsetMs, drawer } = till.store.get()
   const sale = toSale(cart, { now: instant(till), clockOffsetMs, sessionId: drawer?.sessionId ?? null, exchange })
   const names = cart.lines.map(({ name }) => name)
   const recordings = [
-    ...(exchange ? exchangeReturn(till, cart, exchange.type, voucher) : []),
+    ...(exchange ? exchangeReturn(till, cart, exchange.type, voucher, (over === 'cash' && cash) || exchange.type) : []),
     ...(cart.lines.length > 0 ? [recordingOf('sales', sale, names, cart.customer?.name ?? '')] : []),
   ]
   const next = emptyCart(newId())
@@ -157,9 +168,15 @@ async function finishCart(till: Till, cart: Cart): Promise<void> {
   if (!recorded) return
   till.store.set({ cart: next })
   const made = recorded.find(isSale)
+  const isVoucher = owed(cart) > 0 && voucher !== '' && (over === 'voucher' || !cash)
+  if (isVoucher) return show(till, { name: 'voucher', code: voucher, cents: owed(cart), sale: made?.key ?? '' })
   if (made) await showReceipt(till, made)
   else show(till, { name: 'sell' })
-  if (owed(cart) > 0) say(till, `Devolva ${formatCents(owed(cart))} ao cliente.`)
+  if (owed(cart) > 0)
+    say(
+      till,
+      over === 'cash' && cash ? `Devolva ${formatCents(owed(cart))} ao cliente.` : 'O crédito fica com o cliente.',
+    )
 }
 
 /** Begins the next sale; a waiting update is taken now. */
@@ -210,7 +227,9 @@ export function returnOf(
     return back > 0 ? [{ line, name, quantity: back, value: Math.floor((paid * back) / quantity) }] : []
   })
   if (lines.length === 0) return null
+  const { customer_id: id = 0, offline_customer_id: offlineId = null } = sale.element
   return {
+    customer: id > 0 || offlineId !== null ? { id, offlineId, name: sale.customer, document: '', credit: 0 } : null,
     saleOfflineId: sale.element.offline_id,
     lines: lines.map(({ line, name, quantity }) => ({ line, name, quantity })),
     value: lines.reduce((sum, { value }) => sum + value, 0),
@@ -219,14 +238,46 @@ export function returnOf(
 
 /** Goods back for money or credit, without other goods. */
 export async function giveBack(till: Till, returned: CartReturn, type: PaymentType): Promise<void> {
-  const { customer } = till.store.get().cart
-  const voucher = type.kind === 'exchange_credit' && !(customer && customer.id > 0) ? newVoucher() : ''
+  const isCredit = type.kind === 'exchange_credit'
+  const customer = returned.customer ?? till.store.get().cart.customer
+  const voucher = isCredit && !customer ? newVoucher() : ''
   const refunds = returned.value > 0 ? [refundOf(type, returned.value, voucher)] : []
-  const body = { ...returnBody(till, newId(), returned, 'Devolução'), refunds }
+  const body = { ...returnBody(till, newId(), returned, customer, 'Devolução'), refunds }
   const names = returned.lines.map(({ name }) => name)
   if (!(await record(till, [recordingOf('returns', body, names)]))) return
+  if (voucher !== '') return show(till, { name: 'voucher', code: voucher, cents: returned.value, sale: '' })
   show(till, { name: 'sell' })
-  say(till, voucher ? `Vale de ${formatCents(returned.value)}: ${voucher}` : `Devolva ${formatCents(returned.value)}.`)
+  say(till, isCredit ? 'O crédito fica com o cliente.' : `Devolva ${formatCents(returned.value)}.`)
+}
+
+/** Why a voucher does not pay so much; null if it does, or if the service cannot be asked: it is then told later. */
+export async function refuseVoucher(till: Till, cart: Cart, voucher: string, cents: number): Promise<string | null> {
+  const { current, connection } = till.store.get()
+  if (voucher === '' || connection !== 'connected') return null
+  try {
+    const { balance } = await callService<{ balance: number }>(`/sync/vouchers/${encodeURIComponent(voucher)}`, {
+      token: current?.token ?? null,
+    })
+    const used = cart.payments.reduce((sum, each) => sum + (each.voucher === voucher ? each.given : 0), cents)
+    return used > toCents(balance) ? `Este vale tem ${formatCents(toCents(balance))}.` : null
+  } catch {
+    return null
+  }
+}
+
+/** Vouchers that were given at this till, the newest first; what an exchange has used up at once is none. */
+export const vouchersOf = (records: readonly Recorded[]) => {
+  const spent = new Map<string, number>()
+  for (const { element } of records.filter(isSale))
+    for (const { voucher = '', amount } of element.payments)
+      spent.set(voucher, (spent.get(voucher) ?? 0) + toCents(amount))
+  return records
+    .flatMap(({ kind, element }) => (kind === 'returns' ? [element as unknown as ReturnBody] : []))
+    .flatMap(({ refunds, returned_at: at }) =>
+      refunds.map(({ voucher = '', amount }) => ({ voucher, at, amount: toCents(amount) - (spent.get(voucher) ?? 0) })),
+    )
+    .filter(({ voucher, amount }) => voucher !== '' && amount > 0)
+    .toReversed()
 }
 
 /** Opens, supplies, bleeds or closes the drawer. */

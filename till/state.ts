@@ -1,6 +1,6 @@
 import type { Cart } from './cart.ts'
 import { type Catalog, createCatalog } from './product-search.ts'
-import type { Customer, Recorded, TillConfig } from './records.ts'
+import type { Customer, PaymentType, Recorded, TillConfig } from './records.ts'
 import { DEFAULT_SCALE } from './scale-labels.ts'
 import type { Device, Draft, Drawer, Operator, Parked, Preferences } from './stored.ts'
 
@@ -11,8 +11,11 @@ export type Screen =
   | { readonly name: 'login'; readonly companies: readonly { readonly id: number; readonly name: string }[] }
   | { readonly name: 'locked' }
   | { readonly name: 'sell' }
-  | { readonly name: 'pay' }
+  /** `type`: the form of payment that was chosen already. */
+  | { readonly name: 'pay'; readonly type: PaymentType | null }
   | { readonly name: 'receipt'; readonly key: string; readonly codes: readonly string[] }
+  /** `sale`: key of the sale whose receipt comes next; empty for none. */
+  | { readonly name: 'voucher'; readonly code: string; readonly cents: number; readonly sale: string }
   | { readonly name: 'sales' }
   | { readonly name: 'drawer' }
   | { readonly name: 'settings' }
@@ -27,6 +30,8 @@ export interface TillState {
   readonly isSyncing: boolean
   readonly message: string
   readonly isAlarm: boolean
+  /** Code that was scanned and not found, for a new product. */
+  readonly unknownCode: string
   readonly operators: readonly Operator[]
   readonly current: Operator | null
   readonly device: Device | null
@@ -55,6 +60,7 @@ export const initialState = (cart: Cart): TillState => ({
   isSyncing: false,
   message: '',
   isAlarm: false,
+  unknownCode: '',
   operators: [],
   current: null,
   device: null,

@@ -5,7 +5,7 @@ import type { Customer, Product, TillConfig } from './records.ts'
 import { callService, ServiceError } from './service-calls.ts'
 import type { Connection, Store } from './state.ts'
 import type { Draft, Storage } from './stored.ts'
-import { concernsAll, draftElement, type Outcome, portionsOf, type Send, type Sendable, sendPortion } from './upload-queue.ts'
+import { concernsAll, draftElement, type Outcome, portionsOf, type Send, sendPortion } from './upload-queue.ts'
 
 interface SentProduct {
   readonly id: number
@@ -163,7 +163,9 @@ export class Sync {
     const { store, storage } = this.#parts
     const { drafts, current } = store.get()
     if (!current) return
-    const waiting = drafts.filter(({ state, offlineId }) => state === 'waiting' && !this.#sentDrafts.includes(offlineId))
+    const waiting = drafts.filter(
+      ({ state, offlineId }) => state === 'waiting' && !this.#sentDrafts.includes(offlineId),
+    )
     for (const portion of portionsOf(waiting.map(draftElement)))
       for (const { key, state, note } of await sendPortion(portion, this.#sendWith(current.token))) {
         if (state === 'sent') this.#sentDrafts.push(key)
@@ -243,7 +245,11 @@ export class Sync {
     const { storage } = this.#parts
     const since = await storage.get(list === 'products' ? 'productsSince' : 'customersSince')
     const query = since === undefined ? '' : `?${new URLSearchParams({ last_sync: since })}`
-    const { data, deleted = [], sync_timestamp } = await this.#call<Download<T>>(`/sync/${list}${query}`, { isDownload: true })
+    const {
+      data,
+      deleted = [],
+      sync_timestamp,
+    } = await this.#call<Download<T>>(`/sync/${list}${query}`, { isDownload: true })
     await storage.merge(list, data.map(read), deleted, sync_timestamp, since === undefined)
     return since === undefined || data.length + deleted.length > 0
   }

@@ -38,10 +38,10 @@ export async function start(till: Till): Promise<void> {
   store.set({ drawer: drawer ?? null, clockOffsetMs: clockOffsetMs ?? 0, ...(preferences && { preferences }) })
   await loadLists(store, storage)
   if (device && key) await openChain(till, device, key)
+  if (till.chain.recorder) void sync.run(true)
   if (!till.chain.recorder || !person) return show(till, { name: 'login', companies: [] })
   await resume(till, await storage.get('cart'), await storage.get('shown'))
   if (person.pin) show(till, { name: 'locked' })
-  void sync.run(true)
 }
 
 /** A sale that was recorded just before the device stopped shows its receipt; one that was not goes on. */
@@ -158,7 +158,9 @@ export async function leave(till: Till, isSaved = false): Promise<void> {
   if (unsentOf(store.get()) > 0 && !isSaved) return show(till, { name: 'leave' })
   const { current, operators } = store.get()
   // Who leaves unsent sales behind stays their seller: their ended token is good for what the till has signed.
-  const rest = operators.flatMap((each) => (each.userId !== current?.userId ? [each] : isSaved ? [{ ...each, pin: null }] : []))
+  const rest = operators.flatMap((each) =>
+    each.userId !== current?.userId ? [each] : isSaved ? [{ ...each, pin: null }] : [],
+  )
   if (current) await callService('/auth/logout', { body: {}, token: current.token }).catch(() => {})
   await storage.set({ operators: rest, current: 0 })
   store.set({ operators: rest, current: null })

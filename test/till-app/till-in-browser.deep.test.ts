@@ -116,7 +116,7 @@ describeInBrowser('a till in a browser', () => {
     await pay(page)
     await settle(page)
     await page.getByRole('button', { name: 'Cancelar venda' }).click()
-    await page.getByRole('button', { name: 'Confirmar cancelamento' }).click()
+    await page.getByRole('button', { name: 'Sim, cancelar venda' }).click()
     await page.getByText(/Venda \d+ cancelada/).waitFor()
     await settle(page)
     expect((await madeSince(before)).map(({ status }) => status)).to.deep.equal(['cancelled'])

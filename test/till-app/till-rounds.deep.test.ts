@@ -69,7 +69,7 @@ async function play(
     await button(page, 'Receber').click()
     await button(page, 'pix').click()
     await page.getByLabel('Valor em pix').fill('1,00')
-    await button(page, 'Adicionar pagamento').click()
+    await button(page, 'Receber').click()
     await button(page, 'cash').click()
     await button(page, 'Finalizar').click()
     await button(page, 'Nova venda').waitFor()
@@ -77,7 +77,7 @@ async function play(
   await onSale(act === 'cancel' ? 'active' : 'final')
   if (act === 'cancel') {
     await button(page, 'Cancelar venda').click()
-    await button(page, 'Confirmar cancelamento').click()
+    await button(page, 'Sim, cancelar venda').click()
     await page.getByText(/Venda \d+ cancelada/).waitFor()
     await onSale('cancelled')
   } else if (act === 'return') {
