@@ -36,8 +36,9 @@ export interface CartReturn {
   readonly customer: Customer | null
 }
 
-/** A sale that is being made. It has its identifier from the beginning, so that it is recorded once. */
+/** A sale that is being made. */
 export interface Cart {
+  /** Beginning of the identifier of the sale, by which a cart that was recorded already is known. */
   readonly offlineId: string
   readonly lines: readonly CartLine[]
   /** Cents off the whole sale. */
@@ -169,6 +170,8 @@ export const customerOf = (customer: Customer | null) =>
   customer && (customer.id > 0 ? { customer_id: customer.id } : { offline_customer_id: customer.offlineId ?? '' })
 
 export interface SaleContext {
+  /** Made when the sale is: data that were copied back hold the cart of a sale that was made since. */
+  readonly offlineId: string
   readonly now: string
   readonly clockOffsetMs: number
   readonly sessionId: string | null
@@ -177,11 +180,11 @@ export interface SaleContext {
 }
 
 /** The sale as it is uploaded. */
-export function toSale(cart: Cart, { now, clockOffsetMs, sessionId, exchange }: SaleContext): SaleBody {
+export function toSale(cart: Cart, { offlineId, now, clockOffsetMs, sessionId, exchange }: SaleContext): SaleBody {
   const cash = cart.payments.reduce((sum, { isCash, given }) => sum + (isCash ? given : 0), 0)
   const back = exchanged(cart)
   return {
-    offline_id: cart.offlineId,
+    offline_id: offlineId,
     status: 'completed',
     created_at: now,
     items: cart.lines.map(itemOf),

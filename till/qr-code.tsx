@@ -11,7 +11,14 @@ export function QrCode({ text, label }: { text: string; label: string }) {
       if (data[row * size + column]) path += `M${column + QUIET} ${row + QUIET}h1v1h-1z`
   const side = size + 2 * QUIET
   return (
-    <svg class="qr" viewBox={`0 0 ${side} ${side}`} role="img" aria-label={label} shape-rendering="crispEdges">
+    <svg
+      class="qr"
+      viewBox={`0 0 ${side} ${side}`}
+      role="img"
+      aria-label={label}
+      data-code={text}
+      shape-rendering="crispEdges"
+    >
       <path fill="#fff" d={`M0 0h${side}v${side}H0z`} />
       <path fill="#000" d={path} />
     </svg>

@@ -13,7 +13,7 @@ import {
   owed,
   removeLine,
 } from './cart.ts'
-import { newId, say, show } from './context.ts'
+import { newCartId, say, show } from './context.ts'
 import { CustomerDialog } from './customer-dialog.tsx'
 import { Button, Dialog, Field, Form, SubmitButton, useKeys, useTill } from './parts.tsx'
 import type { PaymentType } from './records.ts'
@@ -253,7 +253,7 @@ function ProductDialog({ text, onClose }: { text: string; onClose(): void }) {
 function CancelDialog({ onClose }: { onClose(): void }) {
   const [till, { cart }] = useTill()
   const cancel = () => {
-    setCart(till, emptyCart(newId()))
+    setCart(till, emptyCart(newCartId()))
     onClose()
     say(till, 'Venda cancelada: nada foi registrado.')
   }

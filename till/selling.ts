@@ -13,7 +13,7 @@ import {
   refuseFinish,
   toSale,
 } from './cart.ts'
-import { instant, moment, newId, record, recordingOf, save, say, show, type Till } from './context.ts'
+import { instant, moment, newCartId, newId, record, recordingOf, save, say, show, type Till } from './context.ts'
 import { fold } from './product-search.ts'
 import { showReceipt } from './receipts.ts'
 import type { Recording } from './recorder.ts'
@@ -121,7 +121,14 @@ function returnBody(
 }
 
 /** The return of an exchange: its credit pays the goods that go out; what is over is given in cash, or stays credit. */
-function exchangeReturn(till: Till, cart: Cart, credit: PaymentType, voucher: string, over: PaymentType): Recording[] {
+function exchangeReturn(
+  till: Till,
+  offlineId: string,
+  cart: Cart,
+  credit: PaymentType,
+  voucher: string,
+  over: PaymentType,
+): Recording[] {
   if (!cart.returned) return []
   const refunds =
     over.id === credit.id
@@ -130,7 +137,7 @@ function exchangeReturn(till: Till, cart: Cart, credit: PaymentType, voucher: st
           ...(exchanged(cart) > 0 ? [refundOf(credit, exchanged(cart), voucher)] : []),
           ...(owed(cart) > 0 ? [refundOf(over, owed(cart), '')] : []),
         ]
-  const body = { ...returnBody(till, `${cart.offlineId}-troca`, cart.returned, cart.customer, 'Troca'), refunds }
+  const body = { ...returnBody(till, `${offlineId}-troca`, cart.returned, cart.customer, 'Troca'), refunds }
   const names = cart.returned.lines.map(({ name }) => name)
   return [recordingOf('returns', body, names)]
 }
@@ -157,13 +164,22 @@ async function finishCart(till: Till, cart: Cart, over: 'cash' | 'voucher'): Pro
   const cash = typeOf(till, ({ is_cash }) => is_cash)
   const exchange = cart.returned && credit ? { type: credit, voucher } : null
   const { clockOffsetMs, drawer } = till.store.get()
-  const sale = toSale(cart, { now: instant(till), clockOffsetMs, sessionId: drawer?.sessionId ?? null, exchange })
+  const offlineId = `${cart.offlineId}-${newCartId()}`
+  const sale = toSale(cart, {
+    offlineId,
+    now: instant(till),
+    clockOffsetMs,
+    sessionId: drawer?.sessionId ?? null,
+    exchange,
+  })
   const names = cart.lines.map(({ name }) => name)
   const recordings = [
-    ...(exchange ? exchangeReturn(till, cart, exchange.type, voucher, (over === 'cash' && cash) || exchange.type) : []),
+    ...(exchange
+      ? exchangeReturn(till, offlineId, cart, exchange.type, voucher, (over === 'cash' && cash) || exchange.type)
+      : []),
     ...(cart.lines.length > 0 ? [recordingOf('sales', sale, names, cart.customer?.name ?? '')] : []),
   ]
-  const next = emptyCart(newId())
+  const next = emptyCart(newCartId())
   const recorded = await record(till, recordings, { cart: next })
   if (!recorded) return
   till.store.set({ cart: next })
@@ -344,7 +360,7 @@ export function park(till: Till): void {
   const { cart, parked } = till.store.get()
   if (isEmpty(cart)) return
   const name = cart.customer?.name ?? `${cart.lines.length} ${cart.lines.length === 1 ? 'item' : 'itens'}`
-  const next = emptyCart(newId())
+  const next = emptyCart(newCartId())
   const all = [
     ...parked,
     { cart: { ...cart, payments: [] }, at: instant(till), name: `${name}, ${formatCents(cartTotal(cart))}` },

@@ -1,7 +1,7 @@
 import { render } from 'preact'
 import { App } from './app.tsx'
 import { emptyCart } from './cart.ts'
-import { newId, show, type Till } from './context.ts'
+import { newCartId, show, type Till } from './context.ts'
 import { openJournal } from './journal.ts'
 import { TillContext } from './parts.tsx'
 import { createStore, initialState } from './state.ts'
@@ -15,7 +15,7 @@ declare const JOURNAL_WORKER: string
 
 async function openTill(): Promise<Till> {
   const storage = await openStorage()
-  const store = createStore(initialState(emptyCart(newId())))
+  const store = createStore(initialState(emptyCart(newCartId())))
   const chain: Till['chain'] = { recorder: null, key: null }
   const now = Date.now
   const sync = new Sync({ store, storage, recorder: () => chain.recorder, now })

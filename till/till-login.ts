@@ -1,6 +1,6 @@
 import { type Cart, emptyCart } from './cart.ts'
 import { createTillKey, publicJwk } from './chain.ts'
-import { newId, say, show, type Till } from './context.ts'
+import { newCartId, say, show, type Till } from './context.ts'
 import { tryPin, withPin } from './pins.ts'
 import { showReceipt } from './receipts.ts'
 import { Recorder } from './recorder.ts'
@@ -47,7 +47,7 @@ export async function start(till: Till): Promise<void> {
 /** A sale that was recorded just before the device stopped shows its receipt; one that was not goes on. */
 async function resume(till: Till, cart: Cart | undefined, shown = ''): Promise<void> {
   const records = till.chain.recorder?.records ?? []
-  if (cart && !records.some(({ element }) => element.offline_id === cart.offlineId)) till.store.set({ cart })
+  if (cart && !records.some(({ element }) => element.offline_id.startsWith(cart.offlineId))) till.store.set({ cart })
   const last = records.filter(isSale).findLast(({ element }) => element.status === 'completed')
   if (last && last.key > shown) await showReceipt(till, last)
   else show(till, { name: 'sell' })
@@ -87,7 +87,7 @@ async function forget({ storage, journal, store }: Till): Promise<void> {
   await storage.merge('products', [], [], beginning, true)
   await storage.merge('customers', [], [], beginning, true)
   await journal.clear()
-  const empty = { operators: [], parked: [], drawer: null, cart: emptyCart(newId()) }
+  const empty = { operators: [], parked: [], drawer: null, cart: emptyCart(newCartId()) }
   await storage.set({ ...empty, shown: '' })
   store.set(empty)
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -12,11 +12,18 @@ export interface KilledBrowser {
   page(): Page
   /** `kill -9`, and a new process on the same profile. */
   kill(): Promise<void>
+  /** The profile as it is now, as a power cut would leave it. */
+  snapshot(): string
+  /** `kill -9`, and a new process on the profile of that moment. */
+  restore(snapshot: string): Promise<void>
+  /** `kill -9`, and a new process on an empty profile. */
+  wipe(): Promise<void>
   close(): Promise<void>
 }
 
 export async function openKilledBrowser(): Promise<KilledBrowser> {
-  const profile = mkdtempSync(join(tmpdir(), 'till-profile-'))
+  const folder = mkdtempSync(join(tmpdir(), 'till-profile-'))
+  const profile = join(folder, 'profile')
   let running = await launch(profile)
   const end = async () => {
     const gone = once(running.child, 'exit')
@@ -24,15 +31,29 @@ export async function openKilledBrowser(): Promise<KilledBrowser> {
     process.kill(-(running.child.pid ?? 0), 'SIGKILL')
     await gone
   }
+  const remove = (path: string) => rmSync(path, { recursive: true, force: true, maxRetries: 3 })
+  let snapshots = 0
+  const startOn = async (snapshot: string | null) => {
+    await end()
+    if (snapshot !== '') remove(profile)
+    if (snapshot) cpSync(snapshot, profile, { recursive: true })
+    running = await launch(profile)
+  }
   return {
     page: () => running.page,
-    async kill() {
-      await end()
-      running = await launch(profile)
+    kill: () => startOn(''),
+    snapshot() {
+      snapshots += 1
+      const copy = join(folder, `copy-${snapshots}`)
+      const isKept = (source: string) => !/Singleton|DevToolsActivePort|[/]Code Cache|GPUCache/.test(source)
+      cpSync(profile, copy, { recursive: true, filter: isKept })
+      return copy
     },
+    restore: startOn,
+    wipe: () => startOn(null),
     async close() {
       await end()
-      rmSync(profile, { recursive: true, force: true, maxRetries: 3 })
+      remove(folder)
     },
   }
 }

@@ -34,7 +34,13 @@ const paid = (given: number, kind = 'cash'): CartPayment => ({
   voucher: '',
 })
 
-const CONTEXT = { now: '2026-11-29T12:00:00.000Z', clockOffsetMs: 0, sessionId: null, exchange: null }
+const CONTEXT = {
+  offlineId: 'venda-1',
+  now: '2026-11-29T12:00:00.000Z',
+  clockOffsetMs: 0,
+  sessionId: null,
+  exchange: null,
+}
 
 describe('amounts at the till', () => {
   it('multiplies prices and quantities exactly, half a cent rounded up', () => {
