@@ -129,6 +129,7 @@ function welcome(config: Config, demoFile: string | null): void {
     lines.push(
       `  Demo companies, their API keys and users: ${demoFile}`,
       `  The panel, for their users: ${baseUrl}/painel`,
+      `  The till, for the same users: ${baseUrl}/caixa`,
       '',
       '  Try, in another terminal:',
       `    KEY=$(${readKey})`,
