@@ -144,29 +144,6 @@ describe('batches', () => {
     expect((await company.get(`/customers/${first.id}`)).body.data).to.deep.equal(third)
   })
 
-  it('apply the rules of stock and barcodes to each item [BATCH-2]', async () => {
-    const item = (external_id: string, extra: object) => ({ external_id, name: external_id, price: '1.00', ...extra })
-    const reply = await catalog([
-      item('a', { barcode: '1', stock: '5' }),
-      item('b', { barcode: '1' }),
-      item('a', { stock: '7' }),
-      item('c', { barcode: '1' }),
-      item('d', { type: 'service', stock: '1' }),
-      item('a', {}),
-    ])
-    expect(reply.status).to.equal(207)
-    expect(errorsOf(reply)).to.deep.equal([
-      { index: 1, external_id: 'b', code: 'duplicate_resource' },
-      { index: 4, external_id: 'd', code: 'validation_failed' },
-    ])
-    expect(reply.body.data.map((record: Json) => [record.external_id, record.stock, record.barcode])).to.deep.equal([
-      ['a', '5.000', '1'],
-      ['a', '7.000', null],
-      ['c', null, '1'],
-      ['a', '7.000', null],
-    ])
-  })
-
   it('refuse 501 items, and record none [BATCH-2]', async () => {
     expectInvalid(await customers(Array.from({ length: 501 }, (_, n) => person(n))), ['items'])
     expect(idsIn(await company.get('/customers'))).to.deep.equal([])

@@ -1,7 +1,4 @@
 import { expect } from 'chai'
-import { cancelSale } from '#commands/cancel-sale.ts'
-import { recordFiscalDocument } from '#commands/fiscal-document-commands.ts'
-import { registerSale, SaleInput } from '#commands/register-sale.ts'
 import { addDays } from '#domain/instant.ts'
 import { acquirerCalendar, sumAcquirerFees } from '#queries/finance-summary.ts'
 import { fullReader } from '#queries/reader.ts'
@@ -376,41 +373,6 @@ describe('fiscal document of a sale', () => {
     expect(again.headers.get('x-ledger-revision')).to.equal(cleared.headers.get('x-ledger-revision'))
   })
 
-  it('a document belongs to one sale: 409 with the other, also concurrently [FISCAL-6]', async () => {
-    const ids = [await sale(), await sale(), await sale()]
-    const replies = await Promise.all(ids.map((id) => put(id)))
-    expect(replies.map(({ status }) => status).sort()).to.deep.equal([200, 409, 409])
-    const holder = ids[replies.findIndex(({ status }) => status === 200)] as number
-    const [other] = ids.filter((id) => id !== holder) as [number]
-    await put(holder, { ...fiscalDocument, status: 'cancelled' })
-    const details = { field: 'access_key', conflicting_id: holder }
-    expect(expectProblem(await put(other), 409, 'duplicate_resource')).to.deep.equal(details)
-    expect((await put(other, documentOf('9'))).status).to.equal(200)
-    expectInvalid(await put(other, { ...documentOf('9'), access_key: accessKeyOf({ number: '7' }) }), ['access_key'])
-  })
-
-  it('blocks the cancellation of the sale until it is cancelled [SALE-19]', async () => {
-    const id = await sale()
-    await put(id)
-    expectProblem(await company.post(`/sales/${id}/cancel`, {}), 409, 'fiscal_document_issued')
-    expectProblem(await put(id, documentOf('9')), 409, 'fiscal_document_issued')
-    await put(id, { ...fiscalDocument, status: 'cancelled' })
-    const cancelled = await company.post(`/sales/${id}/cancel`, {})
-    expect(cancelled.body.data).to.include({ status: 'cancelled' })
-    expectInvalid(await put(id), ['sale'])
-  })
-
-  it('a document with a wrong check digit or another model is refused; of a missing sale 404 [FISCAL-2]', async () => {
-    const id = await sale()
-    const { access_key } = fiscalDocument
-    for (const wrong of [access_key.slice(1), access_key.replace(/5$/, '7'), `${access_key}0`, '', null])
-      expectInvalid(await put(id, { ...fiscalDocument, access_key: wrong }), ['access_key'])
-    expectInvalid(await put(id, { ...fiscalDocument, model: '55' }), ['access_key'])
-    expectInvalid(await put(id, { ...fiscalDocument, issued_at: fiscalDocument.authorized_at }), [], ['issued_at'])
-    expectProblem(await put(999_999), 404, 'not_found')
-    expect((await company.get(`/sales/${id}`)).body.data.fiscal_document).to.equal(null)
-  })
-
   it('filters sales as missing or present', async () => {
     const [missing, authorized, contingency, freed, cancelled] = [
       await sale(),
@@ -454,11 +416,9 @@ describe('cancellation of a sale', () => {
     payments: [{ payment_type_id: cash, amount: '40.00' }],
   })
   const sell = async (): Promise<Json> => (await company.post('/sales', body())).body.data
-  const counterSale = (): Promise<Json> => company.run(registerSale, SaleInput.parse(body()), 'pdv')
   const cancel = (id: number, sent?: unknown) => company.post(`/sales/${id}/cancel`, sent)
   const get = async (path: string): Promise<Json> => (await company.get(path)).body.data
   const stock = async () => (await get(`/catalog/items/${item}`)).stock
-  const revision = async () => (await company.get('/me')).headers.get('x-ledger-revision')
 
   it('responds 200 with the cancelled sale, keeps its other fields, and returns the stock [SALE-16]', async () => {
     const sale = await sell()
@@ -487,66 +447,6 @@ describe('cancellation of a sale', () => {
     for (const reason of ['  ', 'x'.repeat(501), 5, []]) expectInvalid(await cancel(id, { reason }), ['reason'])
     expectInvalid(await cancel(id, { reasons: 'x' }), [], ['reasons'])
     expect((await cancel(id, { reason: 'ç'.repeat(500) })).status).to.equal(200)
-  })
-
-  it('cancelling a cancelled sale responds 200 and returns no stock again [SALE-17]', async () => {
-    const { id } = await sell()
-    const first = await cancel(id, { reason: 'primeira' })
-    const before = await revision()
-    const again = await cancel(id, { reason: 'segunda' })
-    expect(again.status).to.equal(200)
-    expect(again.text).to.equal(first.text)
-    expect(await stock()).to.equal('10.000')
-    expect(await revision()).to.equal(before)
-  })
-
-  it('of a missing sale responds 404', async () => {
-    expectProblem(await cancel(999_999, {}), 404, 'not_found')
-  })
-
-  it('of a counter sale responds 409 managed_by_pdv, while reading it is allowed [SALE-18]', async () => {
-    const sale = await counterSale()
-    expect(expectProblem(await cancel(sale.id, { reason: 'x' }), 409, 'managed_by_pdv')).to.equal(undefined)
-    expect(await get(`/sales/${sale.id}`)).to.deep.equal(sale)
-    expect(sale).to.include({ origin: 'pdv', status: 'completed' })
-    expect(await stock()).to.equal('6.500')
-  })
-
-  it('of a counter sale is allowed to the counter [SALE-18]', async () => {
-    const sale = await counterSale()
-    await company.run(cancelSale, { id: sale.id, reason: 'no balcão' }, 'pdv')
-    expect(await get(`/sales/${sale.id}`)).to.include({ status: 'cancelled', cancel_reason: 'no balcão' })
-  })
-
-  it('cancelling a sale with an authorized document responds 409 fiscal_document_issued [SALE-19]', async () => {
-    const sale = await sell()
-    await company.run(recordFiscalDocument, { id: sale.id, number: 'NFC-e 123', status: 'authorized' })
-    const before = (await company.get(`/sales/${sale.id}`)).text
-    expect(expectProblem(await cancel(sale.id, {}), 409, 'fiscal_document_issued')).to.equal(undefined)
-    expect((await company.get(`/sales/${sale.id}`)).text).to.equal(before)
-    const { fiscal_document } = await get(`/sales/${sale.id}`)
-    expect(fiscal_document).to.include({ status: 'authorized', number: 'NFC-e 123' })
-    expect(fiscal_document.issued_at).to.match(LOCAL_TIME)
-    expect(await stock()).to.equal('6.500')
-  })
-
-  it('returns stock to a deactivated item, but not to an untracked one [SALE-16]', async () => {
-    const [a, b] = [await sell(), await sell()]
-    await company.call('DELETE', `/catalog/items/${item}`)
-    expect((await cancel(a.id)).status).to.equal(200)
-    const revived = await company.call('PUT', '/catalog/items/by-external/caf', { name: 'Café', price: '10.00' })
-    expect(revived.body.data.stock).to.equal('6.500')
-    await company.call('PATCH', `/catalog/items/${item}`, { stock: null })
-    expect((await cancel(b.id)).status).to.equal(200)
-    expect(await stock()).to.equal(null)
-  })
-
-  it('returns nothing for items sold before they were tracked [SALE-16]', async () => {
-    await company.call('PATCH', `/catalog/items/${item}`, { stock: null })
-    const { id } = await sell()
-    await company.call('PATCH', `/catalog/items/${item}`, { stock: '1' })
-    expect((await cancel(id)).status).to.equal(200)
-    expect(await stock()).to.equal('1.000')
   })
 
   it('is found by updated_since, as a change of the sale and of the item', async () => {

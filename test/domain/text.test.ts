@@ -203,7 +203,7 @@ describe('contact fields', () => {
     ]) {
       expect(Phone.parse(phone)).to.equal(digits)
     }
-    for (const value of ['', '12345', '1'.repeat(21), '11 9999x0000', '------', 11999990000]) {
+    for (const value of ['', '12345', '1'.repeat(21), '11 9999x0000', '------', '+5511987654321.00', 11999990000]) {
       expect(accepts(Phone, value), String(value)).to.equal(false)
     }
   })

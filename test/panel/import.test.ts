@@ -182,62 +182,6 @@ describe('panel: cells of files of other programs', () => {
   const [ITEMS, CUSTOMERS] = ['/catalogo/importar', '/clientes/importar']
   const importOf = (path: string, content: string, query = '') => importFile({ api, user }, path, content, query)
   const items = async (): Promise<Record<string, unknown>[]> => (await company.get('/catalog/items')).body.data
-  const customers = async (): Promise<Record<string, unknown>[]> => (await company.get('/customers')).body.data
-
-  it('have no invisible characters in codes [IMPORT-823]', async () => {
-    const file =
-      'Nome;Fone;CPF;Código\nAna;\u202a(11)\u00a098765\u20114321\u202c;529.982.247\u201025\u200b;C\u200b1\nRui;+55\u200e11\u20602222\u20133333;;'
-    expect((await importOf(CUSTOMERS, file)).done).to.match(/Criados 2 .*Com erro 0/)
-    const [ana, rui] = await customers()
-    expect(ana).to.include({ phone: '11987654321', document: '52998224725', external_id: 'C1' })
-    expect(rui).to.include({ phone: '551122223333' })
-    const codes =
-      'EAN;Nome;Preço\n7891234567895;Café;1,00\n\u200b7891234567895;Café;1,00\n7891234567895\ufeff;Café;1,00\n789 1234\u2011567895;Café;1,00'
-    const { check } = await importOf(ITEMS, codes)
-    expect(check).to.match(/Novos 1 .*Com erro 3/)
-    expect(await items()).to.have.length(1)
-  })
-
-  for (const [cell, phone] of [
-    ['11987654321 1133334444', '11987654321'],
-    ['(11) 98765-4321 (11) 3333-4444', '11987654321'],
-    ['98765-4321 3333-4444', '987654321'],
-    ['(11) 98765-4321 / (11) 3333-4444', '11987654321'],
-    ['(11) 98765-4321, 3333-4444', '11987654321'],
-    ['11 98765 4321 ou 11 3333 4444', '11987654321'],
-    ['+55 11 98765-4321 +55 11 3333-4444', '5511987654321'],
-    ['3333-4444 3333-5555 3333-6666', '33334444'],
-  ] as const)
-    it(`may have several phones, of which the first counts: ${cell} [IMPORT-823]`, async () => {
-      const { check } = await importOf(CUSTOMERS, `Nome;Fone\nAna;"${cell}"`)
-      expect(check).to.include(`"${cell}" tem mais de um número; vale`)
-      expect((await customers())[0]).to.include({ phone })
-    })
-
-  for (const [cell, phone] of [
-    ['+55 11 98765 4321', '5511987654321'],
-    ['0 11 98765-4321', '011987654321'],
-    ['+49 30 1234 5678 90', '4930123456789' + '0'],
-    ['0800 123 4567', '08001234567'],
-  ] as const)
-    it(`may have one phone in parts: ${cell} [IMPORT-823]`, async () => {
-      const { check } = await importOf(CUSTOMERS, `Nome;Fone\nAna;${cell}`)
-      expect(check).not.to.include('mais de um número')
-      expect((await customers())[0]).to.include({ phone })
-    })
-
-  it('that stand for nothing are empty [VAL-910]', async () => {
-    const none = ['SEM GTIN', 'sem gtin', '-', '--', 'N/A', 'null', '0', '0000000000000', '\u2014', ' - ', 'SEM EAN']
-    const file = `Nome;Preço;EAN;GTIN;NCM;Categoria\n${none.map((cell, n) => `Item ${n};1,00;${cell};${cell};${cell === '0' ? '00000000' : '-'};${n % 2 === 0 ? '-' : '0'}`).join('\n')}`
-    expect((await importOf(ITEMS, file)).done).to.match(/Criados 11 .*Com erro 0/)
-    for (const item of await items())
-      expect(item).to.include({ barcode: null, gtin: null, ncm: null, category_id: null })
-    const people =
-      'Nome;CPF;Fone;E-mail;CEP;Número;Código\nAna;000.000.000-00;(00) 0000-0000;-;00000-000;0;0\nRui;NÃO INFORMADO;n/d;n/a;--;S/N;(vazio)'
-    expect((await importOf(CUSTOMERS, people)).done).to.match(/Criados 2 .*Com erro 0/)
-    for (const person of await customers())
-      expect(person).to.include({ document: null, phone: null, email: null, external_id: null })
-  })
 
   it('are as many new records as the check says, also where lines share a code or name [IMPORT-825]', async () => {
     const file = 'Código;EAN;Nome;Preço\nA;789;Café;1,00\nB;789;Chá;2,00\nC;790;Mate;3,00'
@@ -293,20 +237,6 @@ describe('panel: cells of files of other programs', () => {
       ])
       expect((await importOf(ITEMS, FILE)).done).to.match(/Criados 0 .*Iguais 4/)
     })
-
-    it('may have 200 columns, and long texts in columns that are not imported [IMPORT-828]', async () => {
-      const meta = Array.from({ length: 190 }, (_, n) => `"Meta: _${n}"`).join(',')
-      const text = `"<p>${'Descrição ""longa"". '.repeat(2_000)}</p>"`
-      const { done } = await importOf(
-        ITEMS,
-        `ID,Name,"Regular price",Description,${meta}\n1,Café,18.90,${text}\n2,Chá,5,`,
-      )
-      expect(done).to.match(/Criados 2 .*Com erro 0/)
-      const wrong = plainText((await importOf(ITEMS, `Nome;Preço\n"${'x'.repeat(6_000)}";1,00\nMate;2,00`)).check)
-      expect(wrong)
-        .to.match(/Novos 1 .*Com erro 1/)
-        .and.include('é longo demais')
-    })
   })
 })
 
@@ -361,42 +291,16 @@ describe('panel: lines of a file that are to be confirmed', () => {
   })
 
   describe('what is no record', () => {
-    for (const [what, line, reason] of [
-      ['a total', 'Total;;1.234,50', 'parece ser um total'],
-      ['a total in capitals', 'TOTAL GERAL:;T1;99,00', 'parece ser um total'],
-      ['a number of records', 'Total de 25 produtos;25;1,00', 'parece ser um total'],
-      ['a footer', 'Emitido em 28/11/2026 08:17;E1;1,00', 'parece ser do rodapé'],
-      ['a page number', 'Página 1 de 3;P1;1,00', 'parece ser do rodapé'],
-      ['repeated titles', 'Nome;Código;1,00', 'repete os títulos das colunas'],
-      ['a total value', 'Valor total;;1.234,50', 'parece ser um total'],
-      ['a total in stock', 'Total em estoque;;99,00', 'parece ser um total'],
-      ['a short count', 'Qtd. registros: 3;R3;1,00', 'parece ser um total'],
-    ] as const)
-      it(`is only imported if it is ticked: ${what} [IMPORT-820]`, async () => {
-        const file = `Nome;Código;Preço\nCafé;C1;1,00\n${line}\n`
-        const { check, checkHtml, done } = await importOf(ITEMS, file)
-        expect(check)
-          .to.match(/Novos 1 .*A confirmar 1/)
-          .and.include(reason)
-        expect(checkHtml).to.include(
-          '<input type="checkbox" name="confirmar" value="3" aria-label="Importar a linha 3"/>',
-        )
-        expect(done).to.match(/Criados 1 .*Com erro 0 .*Não confirmados 1/)
-        expect(namesOf(await items())).to.deep.equal(['Café'])
-      })
-
-    it('is no error of names that only begin so, and a reason of wrong lines [IMPORT-820]', async () => {
-      const file = 'Nome;Preço\nTotal Flex 1 L;1,00\nMédia de café;2,00\nRelatório (bloco);3,00\nTotal;dez'
-      const { check, done } = await importOf(ITEMS, file)
-      expect(done).to.match(/Criados 3 .*Com erro 1/)
-      expect(check).to.match(/5 Total "Total" parece ser um total; Preço/)
-    })
-
-    it('is a line of a report, alone in its line, and no name with more beside it [IMPORT-820]', async () => {
-      const alone = ['28/11/2026 10:05:33', '10:05', 'Grupo: Bebidas', 'Continua...', 'Sistema Loja v1.2', '1 de 3']
-      const { check, done } = await importOf(CUSTOMERS, `Nome;Fone\n${alone.join(';\n')};\nAC: Maria;11987654321`)
-      expect(check).to.match(/Novos 1 .*A confirmar 6/)
-      expect(done).to.match(/Criados 1 .*Não confirmados 6/)
+    it('is only imported if it is ticked [IMPORT-820]', async () => {
+      const { check, checkHtml, done } = await importOf(ITEMS, 'Nome;Código;Preço\nCafé;C1;1,00\nTotal;;1.234,50\n')
+      expect(check)
+        .to.match(/Novos 1 .*A confirmar 1/)
+        .and.include('parece ser um total')
+      expect(checkHtml).to.include(
+        '<input type="checkbox" name="confirmar" value="3" aria-label="Importar a linha 3"/>',
+      )
+      expect(done).to.match(/Criados 1 .*Com erro 0 .*Não confirmados 1/)
+      expect(namesOf(await items())).to.deep.equal(['Café'])
     })
 
     it('is imported if it is ticked, alone or with all of its kind, and else kept [IMPORT-820]', async () => {
@@ -419,32 +323,6 @@ describe('panel: lines of a file that are to be confirmed', () => {
         (await company.get('/catalog/categories')).body.data.map(({ name }: { name: string }) => name),
       ).to.deep.equal(['Atuais'])
     })
-  })
-
-  describe('what is not on sale', () => {
-    for (const [head, off, on] of [
-      ['Situação', 'Inativo', 'Ativo'],
-      ['Situação', 'Excluído', 'Ativo'],
-      ['Situação', 'I', 'A'],
-      ['Published', '-1', '1'],
-      ['Published', '0', '1'],
-      ['Ativo', 'Não', 'Sim'],
-      ['Status', 'draft', 'active'],
-      ['Inativo', 'S', 'N'],
-      ['Available for sale [Loja]', 'N', 'Y'],
-      ['Data de exclusão', '28/11/2026', ''],
-      ['Ativo (S/N)', 'N', 'S'],
-      ['Situação', 'Bloqueado p/ venda', 'Ativo p/ venda'],
-      ['Situação', 'Não ativo', 'Ativo'],
-      ['Visibility in catalog', 'hidden', 'visible'],
-      ['Condição', 'Inativo', 'Inativo desde nunca'],
-    ] as const)
-      it(`is only imported if it is ticked: ${head} ${off} [IMPORT-820]`, async () => {
-        const { check, done } = await importOf(ITEMS, `Nome;Preço;${head}\nVelho;1,00;${off}\nNovo;2,00;${on}`)
-        expect(check).to.include(`${head}: ${off}`)
-        expect(done).to.match(/Criados 1 .*Não confirmados 1/)
-        expect(namesOf(await items())).to.deep.equal(['Novo'])
-      })
   })
 
   describe('codes that have lost their zeros', () => {
@@ -603,5 +481,122 @@ describe('panel: what an import tells of a file', () => {
     const { check } = await importOf('EAN;Nome;Preço\n7,89E+12;Café;1,00')
     expect(check).to.include('Código de barras: "7,89E+12" perdeu algarismos na planilha')
     expect(await items()).to.deep.equal([])
+  })
+})
+
+describe('panel: files of Tillbook and of other programs', () => {
+  const { api, company, user } = usePanelUser('owner')
+  const [ITEMS, CUSTOMERS] = ['/catalogo/importar', '/clientes/importar']
+  const importOf = (path: string, content: string | Buffer, query = '') =>
+    importFile({ api, user }, path, content, query)
+  const items = async (): Promise<Record<string, unknown>[]> => (await company.get('/catalog/items')).body.data
+
+  describe('files of Tillbook', () => {
+    const exported = async (path: string) => Buffer.from((await user.get(`/painel${path}.csv`)).html)
+
+    it('import as equal: items, with and without codes [PANEL-351]', async () => {
+      const { body: category } = await company.post('/catalog/categories', { name: 'Café; chá' })
+      for (const item of [
+        { name: 'Café "especial"; 500 g', price: '1234.50', cost: '11.40', sku: '0017', barcode: '036000291452' },
+        { name: 'Café', price: '1.00', sku: 'IGUAL' },
+        { name: 'Chá', price: '2.00', sku: 'IGUAL' },
+        { name: 'Pão', price: '0.50', category_id: category.data.id, stock: '1.500', unit: 'KG' },
+        { name: 'Entrega', price: '10.00', type: 'service', external_id: '=1+1' },
+        { name: "'=fórmula", price: '10.00', external_id: '-E1' },
+      ])
+        expect((await company.post('/catalog/items', item)).status).to.equal(201)
+      const before = await items()
+      const { check, done } = await importOf(ITEMS, await exported('/catalogo'))
+      expect(check).to.include('Novos 0')
+      expect(done).to.match(/Criados 0 .*Alterados 0 .*Iguais 6 .*Com erro 0/)
+      expect(await items()).to.deep.equal(before)
+    })
+
+    const PERSONS = [
+      {
+        name: "Ana D'Ávila",
+        document: '529.982.247-25',
+        phone: '+55 11 98765-4321',
+        email: 'ana@example.com',
+        notes: 'uma linha\r\noutra\nmais uma; "aspas"',
+        address: {
+          zip: '01310-100',
+          street: 'Av. Paulista, lado par',
+          number: '1000',
+          complement: 'sala 2; fundos',
+          district: 'Bela Vista',
+          city: 'São Paulo',
+          state: 'SP',
+        },
+      },
+      { name: '2️⃣ Irmãos', person_type: 'PJ', phone: '4930123456', address: { city: 'Santos' } },
+      { name: '=1+1', document: '12.345.678/0001-95', external_id: "'=x", notes: '-1' },
+    ]
+
+    for (const [path, resource] of [
+      ['/clientes', '/customers'],
+      ['/fornecedores', '/suppliers'],
+    ] as const)
+      it(`import as equal: ${resource.slice(1)}, the address in columns of its own [PANEL-351]`, async () => {
+        for (const person of PERSONS) expect((await company.post(resource, person)).status).to.equal(201)
+        const before = (await company.get(resource)).body.data
+        const file = await exported(path)
+        expect(file.toString()).to.include(';Rua;Número;Complemento;Bairro;Cidade;UF;CEP;')
+        const { done } = await importOf(`${path}/importar`, file)
+        expect(done).to.match(/Criados 0 .*Alterados 0 .*Iguais 3 .*Com erro 0/)
+        expect((await company.get(resource)).body.data).to.deep.equal(before)
+      })
+  })
+
+  it('without known heads say so [PANEL-356]', async () => {
+    const { check } = await importOf(ITEMS, 'Foo;Bar\nA;Café')
+    expect(check).to.include('Não encontramos os títulos das colunas')
+  })
+
+  it('warn of a column with documents that is not imported [PANEL-356]', async () => {
+    const { check } = await importOf(CUSTOMERS, 'Nome;Doc. fiscal\nAna;529.982.247-25\nRui;111.444.777-35')
+    expect(check).to.include('A coluna "Doc. fiscal" parece conter CPF ou CNPJ e não será importada')
+    const clean = await importOf(CUSTOMERS, 'Nome;CPF;Limite\nAna;529.982.247-25;100,00')
+    expect(clean.check).to.not.include('parece conter CPF')
+  })
+
+  it('are read with the decimal mark that the user chooses where a column does not tell [PANEL-355]', async () => {
+    const file = 'SKU;Nome;Preço\nA;Café;18.900\nB;Leite;5'
+    const { check, checkHtml } = await importOf(ITEMS, file)
+    expect(check).to.match(/Novos 1 .*Com erro 1/)
+    const [, select = ''] = /<select name="numeros-2"(.*?)<\/select>/.exec(checkHtml) ?? []
+    expect(select).to.include('option').and.to.not.include('selected')
+    const query = '?coluna-0=sku&coluna-1=name&coluna-2=price&numeros-2=ponto'
+    expect((await importOf(ITEMS, file, query)).done).to.match(/Criados 1 .*Iguais 1 .*Com erro 0/)
+    expect((await items()).find(({ sku }) => sku === 'A')).to.include({ price: '18.90' })
+  })
+
+  describe('spellings', () => {
+    it('of one GTIN and one name are warned of as duplicates, and imported [PANEL-357]', async () => {
+      await company.post('/catalog/items', { name: 'Importado', price: '1.00', barcode: '036000291452' })
+      const { check, done } = await importOf(ITEMS, 'EAN;Nome;Preço\n0036000291452;Café;1,00\n36000291452;Chá;2,00')
+      expect(check).to.match(/Confira antes de importar .*2 Café parece repetir o cadastro Importado \(\d+\)/)
+      expect(done).to.match(/Criados 2/)
+      await company.post('/customers', { name: "Bar D'Água" })
+      const named = await importOf(CUSTOMERS, 'Nome\nBar D’Água\nJoana d´Arc\nJoana d`Arc\nAna')
+      expect(named.check).to.match(
+        /2 Bar D’Água parece repetir o cadastro Bar D'Água \(\d+\) 4 Joana d`Arc parece repetir a linha 3/,
+      )
+      expect(named.done).to.match(/Criados 4/)
+    })
+
+    it('find each other in search and filters [LIST-7]', async () => {
+      await company.post('/catalog/items', { name: 'Copo d’água', price: '1.00', barcode: '036000291452' })
+      await company.post('/catalog/items', { name: "Pé d'água", price: '1.00', barcode: '0042100005264' })
+      for (const q of ['0036000291452', '036000291452', '36000291452', "copo d'agua", 'copo d´água'])
+        for (const path of ['/painel/busca', '/painel/catalogo'])
+          expect(plainText((await user.get(`${path}?q=${encodeURIComponent(q)}`)).html), q).to.include('Copo d’água')
+      for (const barcode of ['042100005264', '00042100005264', '0042100005264']) {
+        const { data } = (await company.get(`/catalog/items?barcode=${barcode}`)).body
+        expect(data.map(({ name }: { name: string }) => name)).to.deep.equal(["Pé d'água"])
+      }
+      expect((await company.get(`/catalog/items?name=${encodeURIComponent('d’agua')}`)).body.data).to.have.length(2)
+      expect((await company.get('/catalog/items?barcode=7891234567895')).body.data).to.deep.equal([])
+    })
   })
 })

@@ -164,21 +164,6 @@ describe('panel: settings', () => {
         .to.include('Crédito')
         .and.to.include('3,00%')
     })
-
-    it('are refused if a field is invalid', async () => {
-      for (const wrong of [{ name: '' }, { kind: 'ouro' }, { fee_percentage: '-1' }, { due_days: 'x' }]) {
-        const { status, html } = await owner.submit(`${PATH}/nova`, { ...card, ...wrong })
-        expect(status, JSON.stringify(wrong)).to.equal(422)
-        expect(problemsIn(html)).to.have.length.above(1)
-      }
-      expect((await company.get('/sales/payment-types')).body.data).to.deep.equal([])
-    })
-
-    it('of another company do not exist', async () => {
-      const other = await api.company()
-      const id = await other.paymentType('cash')
-      expect((await owner.get(`${PATH}/${id}`)).status).to.equal(404)
-    })
   })
 
   describe('users', () => {
@@ -234,15 +219,6 @@ describe('panel: settings', () => {
       expect(status).to.equal(409)
       expect(problemsIn(html)).to.have.length(1)
       expect((await owner.get(HOME)).status).to.equal(200)
-    })
-
-    it('of another company do not exist', async () => {
-      const stranger = await panelUser(api, await api.company({ idsFrom: FOREIGN_IDS }))
-      for (const page of ['', '/editar'])
-        expect((await owner.get(`${PATH}/${stranger.id}${page}`)).status, page).to.equal(404)
-      const { _csrf = '', _key = '' } = hiddenFields((await owner.get(`${PATH}/novo`)).html, `${PATH}/novo`)
-      expect((await owner.post(`${PATH}/${stranger.id}/desativar`, { _csrf, _key })).status).to.equal(404)
-      expect((await stranger.get('/painel')).status).to.equal(200)
     })
   })
 
@@ -554,16 +530,6 @@ describe('panel: integrations', () => {
       const { status, html } = await owner.post(`${path}/testar`, { _csrf, _key })
       expect(status).to.equal(409)
       expect(textIn(html)).to.include('está desligado')
-    })
-
-    it('respond alike for webhooks of another company and missing ones', async () => {
-      const other = await api.company({ idsFrom: FOREIGN_IDS })
-      const { id } = (await other.post('/webhooks', { url: URL, events: ['basic'] })).body.data
-      const mine = await registered()
-      for (const path of ['', '/editar', '/excluir', '/trocar-segredo', '/reenviar'])
-        expect((await owner.get(`${HOME}/webhooks/${id}${path}`)).status, path).to.equal(404)
-      for (const delivery of ['x', '01a1ff3b-072b-72de-a0db-ab14c82137af'])
-        expect((await owner.get(`${mine}/entregas/${delivery}`)).status, delivery).to.equal(404)
     })
   })
 

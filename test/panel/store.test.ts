@@ -139,17 +139,12 @@ describe('panel: online store', () => {
       expect((await clerk.get(HOME)).html).not.to.include('/lojas/')
       expect(await shown(`${HOME}/pedidos/${id}`, clerk)).to.include('Cesta de café da manhã')
     })
-
-    it('of another company do not exist', async () => {
-      const other = await panelUser(api, await api.company())
-      for (const path of ['', '/editar']) expect((await other.get(`${PATH}/${storeId}${path}`)).status).to.equal(404)
-    })
   })
 
   describe('orders', () => {
     it('are listed newest first, in pages, with filters and totals [PANEL-26]', async () => {
-      const ids: number[] = []
-      for (let n = 0; n < 52; n++) ids.push(await placedOrder(company, alias))
+      const placed = await Promise.all(Array.from({ length: 52 }, () => placedOrder(company, alias)))
+      const ids = placed.sort((a, b) => a - b)
       await paymentTold(company, ids[0] as number, 'approved')
       const numbers = async (query: string) =>
         [...(await owner.get(HOME + query)).html.matchAll(/pedidos\/(\d+)"/g)].map(([, id]) => Number(id))
@@ -229,13 +224,6 @@ describe('panel: online store', () => {
       const then = await shown(`${HOME}/pedidos/${id}?em=${revision}`)
       expect(then).to.include('Aguardando pagamento').and.not.to.include('Notificações recebidas')
       expect(await shown(`${HOME}?em=${revision}`)).to.include('Aguardando pagamento')
-    })
-
-    it('of another company do not exist', async () => {
-      const id = await placedOrder(company, alias)
-      const other = await panelUser(api, await api.company())
-      expect((await other.get(`${HOME}/pedidos/${id}`)).status).to.equal(404)
-      expect((await owner.get(`${HOME}/pedidos/abc`)).status).to.equal(404)
     })
   })
 })

@@ -606,17 +606,5 @@ describe('panel: tills', () => {
           .and.not.to.match(/<img[^>]*onerror/)
       }
     })
-
-    it('respond 404 for another company, which cannot resolve them', async () => {
-      const path = await refuse(wrong('a'))
-      const other = await panelUser(api, await api.company())
-      const hidden = hiddenFields((await other.get('/painel/clientes/novo')).html, '/painel/clientes')
-      expect((await other.get(`/painel/caixas${path}`)).status).to.equal(404)
-      expect((await other.post(`/painel/caixas${path}/resolver`, hidden)).status).to.equal(404)
-      for (const list of ['', '/recusadas', '/recusadas/resolvidas'])
-        expect(refusedPaths((await other.get(`/painel/caixas${list}`)).html), list).to.deep.equal([])
-      expect((await user.get('/painel/caixas/recusadas/abc')).status).to.equal(404)
-      expect(await countRefusedSales(fullReader(api.core.pool, company.id))).to.equal(1)
-    })
   })
 })

@@ -314,8 +314,11 @@ async function createCompany(
   const { key, prefix, hash } = testKey()
   const company = companyWith(core, url, { id, key })
   const fields = { name: `Loja ${id}`, cnpj: '11.222.333/0001-81', plan, timezone, logo_url: null }
-  await company.run(registerCompany, { id, ...fields, ...(test && { test }) })
-  await company.run(createApiKey, { name: 'chave', scopes: [...scopes], prefix, hash })
+  // Together, so that they share a transaction; commands of a company run in their order.
+  await Promise.all([
+    company.run(registerCompany, { id, ...fields, ...(test && { test }) }),
+    company.run(createApiKey, { name: 'chave', scopes: [...scopes], prefix, hash }),
+  ])
   return company
 }
 

@@ -34,10 +34,12 @@ export interface Counter {
 }
 
 export async function openCounter(company: TestCompany, stock = '100'): Promise<Counter> {
-  const created = await company.post('/catalog/items', { name: `Café ${stock}`, price: '10.00', stock })
+  const [created, cash, account] = await Promise.all([
+    company.post('/catalog/items', { name: `Café ${stock}`, price: '10.00', stock }),
+    company.paymentType('cash'),
+    company.paymentType('credit_account'),
+  ])
   const product: number = created.body.data.id
-  const cash = await company.paymentType('cash')
-  const account = await company.paymentType('credit_account')
   const sale: Counter['sale'] = (offline_id, fields = {}) =>
     offlineSaleOf({
       offline_id,
