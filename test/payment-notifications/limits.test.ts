@@ -6,25 +6,16 @@ import { NOTIFICATIONS_PER_MINUTE } from '#public/payment-notifications.ts'
 import { FOREIGN_IDS, type Json, type Reply, send } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { startFaultyApi } from '../support/faulty-api.ts'
+import { createMemoryProvider } from '../support/memory-provider.ts'
 import { panelUser, textIn } from '../support/panel.ts'
 import { purgeTables } from '../support/purge.ts'
 import { rawRequest } from '../support/raw-request.ts'
 import { until } from '../support/wait.ts'
-import {
-  addressOf,
-  notify,
-  type OnlineShop,
-  openShop,
-  paymentOf,
-  SECRET,
-  signedHeaders,
-  stubProvider,
-  told,
-} from './shop.ts'
+import { addressOf, notify, type OnlineShop, openShop, paymentOf, SECRET, signedHeaders, told } from './shop.ts'
 
 describe('limits of the notification receiver', () => {
   const database = useDatabase()
-  const provider = stubProvider()
+  const provider = createMemoryProvider()
   let shop: OnlineShop
   let order: OrderObject
 
@@ -155,7 +146,7 @@ describe('limits of the notification receiver', () => {
     while (orders.length < 20) orders.push(await shop.order())
     const waiting: (() => void)[] = []
     provider.before = () => new Promise((resolve) => waiting.push(resolve))
-    for (const each of orders) provider.payments.set(paymentOf(each).id, paymentOf(each))
+    for (const each of orders) provider.put(paymentOf(each))
     const sent = orders.map((each) => notify(shop, each.id, told(paymentOf(each).id)))
     await until(() => waiting.length === 20, { what: 'the provider being asked 20 times' })
     const { rows } = await shop.api.core.pool.query<{ open: number }>(
@@ -172,7 +163,7 @@ describe('limits of the notification receiver', () => {
 
 describe('notification log', () => {
   const database = useDatabase()
-  const provider = stubProvider()
+  const provider = createMemoryProvider()
   let shop: OnlineShop
   let order: OrderObject
 
@@ -182,7 +173,7 @@ describe('notification log', () => {
   beforeEach(async () => {
     provider.before = () => {}
     order = await shop.order()
-    provider.payments.set(paymentOf(order).id, paymentOf(order))
+    provider.put(paymentOf(order))
   })
   after(() => shop.close())
 
@@ -197,7 +188,7 @@ describe('notification log', () => {
     const bodies = [told(payment.id), told(payment.id), { type: 'plan' }, told('1'), '{"half":', told(payment.id)]
     const replies = []
     for (const body of bodies.slice(0, 5)) replies.push(await notify(shop, order.id, body))
-    provider.payments.set(payment.id, { ...payment, status: 'rejected' })
+    provider.put({ ...payment, status: 'rejected' })
     replies.push(await notify(shop, order.id, bodies[5]))
     provider.before = () => Promise.reject(new ProviderUnavailable('down'))
     replies.push(await notify(shop, order.id, bodies[5]))
@@ -377,7 +368,7 @@ describe('notification log', () => {
 
 describe('notification receiver refuses without changes, and stores,', () => {
   const database = useDatabase()
-  const provider = stubProvider()
+  const provider = createMemoryProvider()
   let shop: OnlineShop
   let order: OrderObject
   let payment: ProviderPayment
@@ -388,7 +379,7 @@ describe('notification receiver refuses without changes, and stores,', () => {
   beforeEach(async () => {
     order = await shop.order()
     payment = paymentOf(order)
-    provider.payments.set(payment.id, payment)
+    provider.put(payment)
     provider.asked.length = 0
   })
   after(() => shop.close())
@@ -507,7 +498,7 @@ describe('notification receiver refuses without changes, and stores,', () => {
     ['a payment with another id than requested', { id: '77' }],
   ] as const) {
     it(`${name} [RCV-5]`, async () => {
-      provider.payments.set(payment.id, { ...payment, ...changes })
+      provider.put({ ...payment, ...changes })
       await refused(await notify(shop, order.id, told(payment.id)), 400, 'invalid_notification')
     })
   }

@@ -5,21 +5,12 @@ import { ProviderMisconfigured, type ProviderPayment, ProviderUnavailable } from
 import type { OrderObject } from '#projections/orders.ts'
 import { send as post, send, startApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
-import {
-  addressOf,
-  notify,
-  type OnlineShop,
-  openShop,
-  paymentOf,
-  SECRET,
-  signedHeaders,
-  stubProvider,
-  told,
-} from './shop.ts'
+import { createMemoryProvider } from '../support/memory-provider.ts'
+import { addressOf, notify, type OnlineShop, openShop, paymentOf, SECRET, signedHeaders, told } from './shop.ts'
 
 describe('notification receiver', () => {
   const database = useDatabase()
-  const provider = stubProvider()
+  const provider = createMemoryProvider()
   let shop: OnlineShop
   let order: OrderObject
   let payment: ProviderPayment
@@ -32,7 +23,7 @@ describe('notification receiver', () => {
   beforeEach(async () => {
     order = await shop.order()
     payment = paymentOf(order)
-    provider.payments.set(payment.id, payment)
+    provider.put(payment)
     provider.asked.length = 0
   })
   after(() => shop.close())
@@ -52,7 +43,7 @@ describe('notification receiver', () => {
       ['charged_back', 'refunded'],
     ] as const) {
       it(`${providerStatus} makes the order ${status} [ORDER-3]`, async () => {
-        provider.payments.set(payment.id, { ...payment, status: providerStatus })
+        provider.put({ ...payment, status: providerStatus })
         const reply = await notify(shop, order.id, told(payment.id))
         expect(reply.status, reply.text).to.equal(200)
         expect(reply.body).to.deep.equal({
@@ -107,7 +98,7 @@ describe('notification receiver', () => {
 
     it('if the payment has advanced since [RCV-7]', async () => {
       await notify(shop, order.id, told(payment.id))
-      provider.payments.set(payment.id, { ...payment, status: 'pending' })
+      provider.put({ ...payment, status: 'pending' })
       const revision = await shop.revision()
       const { status, body } = await notify(shop, order.id, told(payment.id))
       expect([status, body.processed, body.status]).to.deep.equal([200, false, 'paid'])
@@ -116,7 +107,7 @@ describe('notification receiver', () => {
     })
 
     it('if the status is unknown [RCV-7]', async () => {
-      provider.payments.set(payment.id, { ...payment, status: 'vanished' })
+      provider.put({ ...payment, status: 'vanished' })
       const revision = await shop.revision()
       const { status, body } = await notify(shop, order.id, told(payment.id))
       expect([status, body.processed, body.status]).to.deep.equal([200, false, 'pending'])
@@ -146,7 +137,7 @@ describe('notification receiver', () => {
       const alias = await shop.store({ sandbox: false })
       const real = await shop.order(alias)
       const live = paymentOf(real, { liveMode: true })
-      provider.payments.set(live.id, live)
+      provider.put(live)
       const there = { ...shop, alias }
       expect((await notify(there, real.id, told(live.id))).body).to.include({ processed: false })
       expect((await notify(there, real.id, told(live.id, { live_mode: true }))).body).to.include({ status: 'paid' })
@@ -162,7 +153,7 @@ describe('notification receiver', () => {
       signedShop = { ...shop, alias: await shop.store({ secret: SECRET }) }
       mine = await shop.order(signedShop.alias)
       id = paymentOf(mine).id
-      provider.payments.set(id, paymentOf(mine))
+      provider.put(paymentOf(mine))
     })
 
     describe('with an X-Request-Id that was processed before', () => {
@@ -171,7 +162,7 @@ describe('notification receiver', () => {
 
       it('is answered without a provider call, regardless of its age [RCV-41]', async () => {
         expect((await send()).body).to.include({ processed: true, status: 'paid' })
-        provider.payments.set(id, { ...paymentOf(mine), status: 'refunded', changedAt: '2026-11-22T10:00:00.000Z' })
+        provider.put({ ...paymentOf(mine), status: 'refunded', changedAt: '2026-11-22T10:00:00.000Z' })
         for (let n = 0; n < 3; n++) {
           const reply = await send()
           expect(reply.status).to.equal(200)
@@ -225,7 +216,7 @@ describe('notification receiver', () => {
         const next = { ...shop, alias: await shop.store({ secret: SECRET }) }
         const its = await shop.order(next.alias)
         const itsId = paymentOf(its).id
-        provider.payments.set(itsId, paymentOf(its))
+        provider.put(paymentOf(its))
         expect((await send()).status).to.equal(200)
         const reply = await notify(next, its.id, told(itsId), signedHeaders(itsId, SECRET))
         expect(reply.body).to.include({ processed: true, status: 'paid' })
@@ -325,7 +316,7 @@ describe('notification receiver', () => {
 
 describe('notification receiver without a working provider', () => {
   const database = useDatabase()
-  const provider = stubProvider()
+  const provider = createMemoryProvider()
   const logged: unknown[] = []
   let shop: OnlineShop
   let order: OrderObject
@@ -338,7 +329,7 @@ describe('notification receiver without a working provider', () => {
     provider.before = () => {}
     order = await shop.order()
     payment = paymentOf(order)
-    provider.payments.set(payment.id, payment)
+    provider.put(payment)
   })
   after(() => shop.close())
 
@@ -380,7 +371,7 @@ describe('notification receiver without a working provider', () => {
 /** The provider's older notification format, which repeats for days unless it is answered 200. */
 describe('notifications in the format IPN', () => {
   const database = useDatabase()
-  const provider = stubProvider()
+  const provider = createMemoryProvider()
   let shop: OnlineShop
   let order: OrderObject
 
@@ -475,7 +466,7 @@ describe('notifications in the format IPN', () => {
   it('are not webhooks whose query repeats the payment: those are processed [RCV-42]', async () => {
     await open()
     const payment = paymentOf(order)
-    provider.payments.set(payment.id, payment)
+    provider.put(payment)
     const query = `source_news=webhooks&data.id=${payment.id}&type=payment`
     const reply = await ipn(query, { body: told(payment.id) })
     expect(reply.body, reply.text).to.include({ processed: true, status: 'paid' })

@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { startPayment } from '#commands/order-attempts.ts'
 import { placeOrder } from '#commands/order-commands.ts'
 import { createStore } from '#commands/store-commands.ts'
-import type { PaymentProvider, ProviderPayment } from '#payments/provider-port.ts'
+import type { ProviderPayment } from '#payments/provider-port.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import {
   type Json,
@@ -16,44 +16,6 @@ import {
 } from '../support/api.ts'
 
 export const SECRET = 'notification-secret'
-
-/** Provider with scripted responses; counts calls by payment. */
-export interface StubProvider extends PaymentProvider {
-  readonly payments: Map<string, ProviderPayment>
-  readonly asked: string[]
-  /** Runs before each response; may throw or wait. */
-  before: () => Promise<void> | void
-}
-
-export function stubProvider(): StubProvider {
-  const stub: StubProvider = {
-    payments: new Map(),
-    asked: [],
-    before: () => {},
-    createPayment: () => Promise.reject(new Error('stub: createPayment is not used')),
-    createRefund: () => Promise.reject(new Error('stub: createRefund is not used')),
-    async cancelPayment(_account, id) {
-      const payment = stub.payments.get(id)
-      if (!payment) throw new Error('stub: payment not found')
-      const ended = payment.status === 'pending' ? { ...payment, status: 'cancelled' } : payment
-      stub.payments.set(id, ended)
-      return ended
-    },
-    getPaymentMethods: () => Promise.reject(new Error('stub: getPaymentMethods is not used')),
-    getCardOptions: () => Promise.reject(new Error('stub: getCardOptions is not used')),
-    async getPayment(_account, id) {
-      stub.asked.push(id)
-      await stub.before()
-      return stub.payments.get(id) ?? null
-    },
-    async findPayments(_account, reference) {
-      stub.asked.push(reference)
-      await stub.before()
-      return [...stub.payments.values()].filter((payment) => payment.externalReference === reference)
-    },
-  }
-  return stub
-}
 
 /** Stored notification. */
 export interface Kept {

@@ -12,7 +12,7 @@ import { payOrder } from '#payments/pay-order.ts'
 import { type PaymentProvider, ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
 import { createSweep, type SweepOptions, startSweep, sweepIntervalMs, sweepOnce } from '#payments/sweep.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import { type OnlineShop, openShop, paymentOf, stubProvider } from '../payment-notifications/shop.ts'
+import { type OnlineShop, openShop, paymentOf } from '../payment-notifications/shop.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { createMemoryProvider, type MemoryProvider } from '../support/memory-provider.ts'
@@ -147,7 +147,7 @@ const HOUR = 3600
 
 describe('payment sweep', () => {
   const database = useDatabase()
-  const provider = stubProvider()
+  const provider = createMemoryProvider()
   const never = new AbortController().signal
   let shop: OnlineShop
   let order: OrderObject
@@ -164,7 +164,7 @@ describe('payment sweep', () => {
     // Orders of earlier tests are not due.
     await pool.query('update read.orders set attempted_at = null, expires_at = null')
     provider.before = () => {}
-    provider.payments.clear()
+    provider.payments.length = 0
     provider.asked.length = 0
     order = await shop.order()
   })
@@ -194,7 +194,7 @@ describe('payment sweep', () => {
   })
 
   it('finds a payment without a response and without a notification [PAY-9]', async () => {
-    provider.payments.set('1', paymentOf(order, { id: '1' }))
+    provider.put(paymentOf(order, { id: '1' }))
     expect(await sweep()).to.equal(1)
     const now = await shop.orderNow(order.id)
     expect(now).to.include({ status: 'paid' })
@@ -203,9 +203,9 @@ describe('payment sweep', () => {
   })
 
   it('fetches known payments by id: the search may lag behind, or be down', async () => {
-    provider.payments.set('2', paymentOf(order, { id: '2', status: 'pending' }))
+    provider.put(paymentOf(order, { id: '2', status: 'pending' }))
     await sweep()
-    provider.payments.set('2', paymentOf(order, { id: '2', status: 'approved' }))
+    provider.put(paymentOf(order, { id: '2', status: 'approved' }))
     await pass(HOUR)
     const late = async () => [paymentOf(order, { id: '2', status: 'pending' })]
     expect(await sweep({ provider: { ...provider, findPayments: late } })).to.equal(1)
@@ -213,11 +213,11 @@ describe('payment sweep', () => {
   })
 
   it('records known payments of an order even if the search for its other attempt fails', async () => {
-    provider.payments.set('9', paymentOf(order, { id: '9', status: 'pending' }))
+    provider.put(paymentOf(order, { id: '9', status: 'pending' }))
     await sweep()
     const attempt = { attempt_id: uuidv7(), idempotency_key: null, payment_method_id: 'pix' }
     await shop.company.run(startPayment, { ...attempt, id: order.id })
-    provider.payments.set('9', paymentOf(order, { id: '9', status: 'rejected' }))
+    provider.put(paymentOf(order, { id: '9', status: 'rejected' }))
     const findPayments = () => Promise.reject(new ProviderUnavailable('down'))
     await sweep({ provider: { ...provider, findPayments } })
     expect(await shop.orderNow(order.id)).to.include({ status: 'failed' })
@@ -229,7 +229,7 @@ describe('payment sweep', () => {
       ['3', { amountCents: 1 }],
       ['4', { liveMode: true }],
     ] as const)
-      provider.payments.set(id, paymentOf(order, { id, ...changes }))
+      provider.put(paymentOf(order, { id, ...changes }))
     const foreign = {
       ...provider,
       findPayments: async () => [paymentOf(order, { id: '5', externalReference: `order-${order.id}` })],
@@ -242,12 +242,12 @@ describe('payment sweep', () => {
 
   it('ends pending payments at their deadline, whatever the schedule [PAY-24]', async () => {
     const { id } = order
-    provider.payments.set('20', paymentOf(order, { id: '20', status: 'pending' }))
+    provider.put(paymentOf(order, { id: '20', status: 'pending' }))
     const slow = { schedule: [24 * HOUR, 25 * HOUR] }
     const later = { id, idempotency_key: null, payment_method_id: 'pix', expires_in_minutes: 30 }
     for (const attempt_id of [uuidv7(), uuidv7()]) await shop.company.run(startPayment, { ...later, attempt_id })
     const [, known, unheard] = (await shop.orderNow(id)).payments
-    provider.payments.set('21', paymentOf(order, { id: '21', status: 'pending', attemptId: known?.attempt_id ?? null }))
+    provider.put(paymentOf(order, { id: '21', status: 'pending', attemptId: known?.attempt_id ?? null }))
     expect(await sweep(slow)).to.equal(0)
     const over = `update read.orders set expires_at = now() - interval '1 s',
       doc = replace(doc::text, '"expires_at":"', '"expires_at":"2020-01-01T00:00:00.000-03:00","was":"')::json where id = $1`
@@ -260,10 +260,10 @@ describe('payment sweep', () => {
       ['failed', 'o prazo de pagamento terminou'],
     ])
     expect(payments[2]?.attempt_id).to.equal(unheard?.attempt_id)
-    expect([provider.payments.get('20')?.status, provider.payments.get('21')?.status]).to.deep.equal([
-      'pending',
-      'cancelled',
-    ])
+    expect([
+      provider.payments.find(({ id }) => id === '20')?.status,
+      provider.payments.find(({ id }) => id === '21')?.status,
+    ]).to.deep.equal(['pending', 'cancelled'])
   })
 
   it('ends them by company time, if its clock was moved', async () => {
@@ -272,20 +272,20 @@ describe('payment sweep', () => {
     const slow = { schedule: [24 * HOUR, 25 * HOUR] }
     const pay = { id, attempt_id, idempotency_key: null, payment_method_id: 'pix', expires_in_minutes: 30 }
     await shop.company.run(startPayment, pay)
-    provider.payments.set('23', paymentOf(order, { id: '23', status: 'pending', attemptId: attempt_id }))
+    provider.put(paymentOf(order, { id: '23', status: 'pending', attemptId: attempt_id }))
     expect(await sweep(slow)).to.equal(0)
     const ahead = 'update read.companies set clock_ahead_ms = $2 where company_id = $1'
     await shop.api.core.pool.query(ahead, [shop.company.id, HOUR * 1000])
     await sweep(slow)
-    expect(provider.payments.get('23')?.status).to.equal('cancelled')
+    expect(provider.payments.find(({ id }) => id === '23')?.status).to.equal('cancelled')
     await shop.api.core.pool.query(ahead, [shop.company.id, 0])
   })
 
   it('cancels pending payments of a cancelled order at the provider [ORDER-9]', async () => {
     await shop.company.run(cancelOrder, { id: order.id })
-    provider.payments.set('22', paymentOf(order, { id: '22', status: 'pending' }))
+    provider.put(paymentOf(order, { id: '22', status: 'pending' }))
     expect(await sweep()).to.equal(1)
-    expect(provider.payments.get('22')?.status).to.equal('cancelled')
+    expect(provider.payments.find(({ id }) => id === '22')?.status).to.equal('cancelled')
     expect(await shop.orderNow(order.id)).to.include({ status: 'cancelled' })
   })
 
@@ -347,7 +347,7 @@ describe('payment sweep', () => {
     expect(provider.asked.length).to.be.below(21)
     expect(logged.length).to.equal(provider.asked.length)
     provider.before = () => {}
-    provider.payments.set('6', paymentOf(order, { id: '6' }))
+    provider.put(paymentOf(order, { id: '6' }))
     await endLeases()
     expect(await sweep()).to.equal(1)
     expect(await shop.orderNow(order.id)).to.include({ status: 'paid' })
@@ -360,7 +360,7 @@ describe('payment sweep', () => {
       const error = errors.shift()
       if (error) throw error
     }
-    for (const each of others) provider.payments.set(`7${each.id}`, paymentOf(each, { id: `7${each.id}` }))
+    for (const each of others) provider.put(paymentOf(each, { id: `7${each.id}` }))
     // Two of 13 orders failed, and one of them may be the one without a payment.
     expect(await sweep()).to.be.within(10, 11)
     expect(new Set(provider.asked).size).to.equal(13)
@@ -395,7 +395,7 @@ describe('payment sweep', () => {
       const [failing, other] = [await shop.api.company(), await shop.api.company()]
       await shopWith(40, failing)
       const [lost] = (await shopWith(1, other)) as [OrderObject]
-      provider.payments.set('30', paymentOf(lost, { id: '30' }))
+      provider.put(paymentOf(lost, { id: '30' }))
       expect(await sweep({ provider: withAnswersFor([failing.id], down) })).to.equal(1)
       expect(await orderOf(other, lost.id)).to.include({ status: 'paid' })
     })
@@ -411,7 +411,7 @@ describe('payment sweep', () => {
       const [test, live] = [await shop.api.company({ test: true }), await shop.api.company()]
       await shopWith(10, test)
       const [lost] = (await shopWith(1, live)) as [OrderObject]
-      provider.payments.set('31', paymentOf(lost, { id: '31' }))
+      provider.put(paymentOf(lost, { id: '31' }))
       let answer = () => {}
       const hanging = new Promise<never>((_, reject) => {
         answer = () => reject(new ProviderUnavailable('down'))
@@ -428,7 +428,7 @@ describe('payment sweep', () => {
       const away = withAnswersFor([test.id], () => Promise.reject(new ProviderUnavailable('down')))
       expect(await sweep({ provider: away })).to.equal(0)
       expect(logged).to.deep.equal([])
-      provider.payments.set('33', paymentOf(lost, { id: '33' }))
+      provider.put(paymentOf(lost, { id: '33' }))
       await endLeases()
       expect(await sweep()).to.equal(1)
     })
@@ -462,7 +462,7 @@ describe('payment sweep', () => {
       await Promise.all(Array.from({ length: 70 }, async () => shop.order(await shop.store({}, of), of)))
       const last = await shop.api.company()
       const [lost] = (await shopWith(1, last)) as [OrderObject]
-      provider.payments.set('32', paymentOf(lost, { id: '32' }))
+      provider.put(paymentOf(lost, { id: '32' }))
       const failingOf = (id: number): PaymentProvider => ({
         ...provider,
         findPayments: (account, reference) =>
@@ -478,7 +478,7 @@ describe('payment sweep', () => {
   it('runs periodically until it is stopped', async () => {
     const sweeping = startSweep(options, 5)
     await until(() => asked() === 1)
-    provider.payments.set('8', paymentOf(order, { id: '8' }))
+    provider.put(paymentOf(order, { id: '8' }))
     await pass(HOUR)
     await until(async () => (await shop.orderNow(order.id)).status === 'paid')
     let go = () => {}

@@ -17,8 +17,14 @@ type Twist = (charge: () => ProviderPayment, payment: NewPayment) => ProviderPay
 export interface MemoryProvider extends PaymentProvider {
   /** Payment calls, with their accounts. */
   readonly calls: (NewPayment & { account: ProviderAccount })[]
-  /** Charged payments. */
+  /** Charged payments, and those that were put there. */
   readonly payments: ProviderPayment[]
+  /** Adds a payment, or replaces the one with its id. */
+  put(payment: ProviderPayment): void
+  /** Ids and references of reads. */
+  readonly asked: string[]
+  /** Runs before each read; may throw or wait. */
+  before: () => Promise<void> | void
   /** Status of new payments; initially `pending`. */
   status: string
   /** Overrides the next payment call. */
@@ -48,6 +54,13 @@ export function createMemoryProvider(): MemoryProvider {
   const provider: MemoryProvider = {
     calls: [],
     payments: [],
+    put(payment) {
+      const at = provider.payments.findIndex(({ id }) => id === payment.id)
+      if (at < 0) provider.payments.push(payment)
+      else provider.payments[at] = payment
+    },
+    asked: [],
+    before: () => {},
     status: 'pending',
     twist: (twist) => twists.push(twist),
     refundCalls: [],
@@ -92,6 +105,8 @@ export function createMemoryProvider(): MemoryProvider {
       return twist ? twist(charge, payment) : charge()
     },
     async getPayment(_account, id) {
+      provider.asked.push(id)
+      await provider.before()
       if (provider.readFailure) throw provider.readFailure
       return provider.payments.find((payment) => payment.id === id) ?? null
     },
@@ -125,8 +140,11 @@ export function createMemoryProvider(): MemoryProvider {
       bin.startsWith('4')
         ? { brand: 'visa', installments: [{ installments: 1, installmentCents: amountCents, totalCents: amountCents }] }
         : null,
-    findPayments: async (_account, reference) =>
-      provider.payments.filter((payment) => payment.externalReference === reference),
+    async findPayments(_account, reference) {
+      provider.asked.push(reference)
+      await provider.before()
+      return provider.payments.filter((payment) => payment.externalReference === reference)
+    },
   }
   return provider
 }
@@ -135,4 +153,19 @@ export function createMemoryProvider(): MemoryProvider {
 export const lostAnswer: Twist = (charge) => {
   charge()
   throw new ProviderUnavailable('the answer was lost')
+}
+
+const nobody = async (): Promise<never> => {
+  throw new ProviderUnavailable('this test has no payment provider')
+}
+
+/** For tests without payments. */
+export const noProvider: PaymentProvider = {
+  createPayment: nobody,
+  getPayment: nobody,
+  cancelPayment: nobody,
+  createRefund: nobody,
+  getPaymentMethods: nobody,
+  getCardOptions: nobody,
+  findPayments: nobody,
 }

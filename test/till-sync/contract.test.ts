@@ -5,18 +5,11 @@ import { Unavailable } from '#lib/errors.ts'
 import type { KeyedSemaphore } from '#lib/fair-sharing.ts'
 import { ProviderMisconfigured } from '#payments/provider-port.ts'
 import { LIST_BODY_BYTES } from '#till-sync/till-requests.ts'
-import {
-  notify,
-  type OnlineShop,
-  openShop,
-  paymentOf,
-  SECRET,
-  stubProvider,
-  told,
-} from '../payment-notifications/shop.ts'
+import { notify, type OnlineShop, openShop, paymentOf, SECRET, told } from '../payment-notifications/shop.ts'
 import { type Json, type Reply, send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type FaultyApi, startFaultyApi } from '../support/faulty-api.ts'
+import { createMemoryProvider } from '../support/memory-provider.ts'
 import { rawRequest } from '../support/raw-request.ts'
 import { createTestUser, openTill, type TestTill, type TestUser } from '../support/till.ts'
 import {
@@ -285,7 +278,7 @@ describe('sync operations by contract', () => {
 
 describe('the receiver by contract', () => {
   const database = useDatabase()
-  const provider = stubProvider()
+  const provider = createMemoryProvider()
   let shop: OnlineShop
   let signed: string
   let hurried: TestApi
@@ -325,7 +318,7 @@ describe('the receiver by contract', () => {
     async 200() {
       const order = await shop.order()
       const payment = paymentOf(order)
-      provider.payments.set(payment.id, payment)
+      provider.put(payment)
       const body = told(payment.id)
       expectAcceptedByTillContract(receiver, body)
       return notify(shop, order.id, body)
