@@ -31,7 +31,11 @@ export interface Operation {
 export const contract = contractOf(V1_ROUTES)
 const strict = closed(contract) as unknown as Node
 
-const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
+const ajv = new Ajv2020({
+  ...{ strict: false, allErrors: true, validateSchema: false },
+  // Schemas are compiled for a few answers each.
+  ...{ inlineRefs: false, code: { optimize: false } },
+})
 addFormats(ajv)
 ajv.addSchema(strict as object, 'contract')
 

@@ -42,7 +42,11 @@ export const tillOperations: readonly TillOperation[] = Object.entries(tillContr
     })),
 )
 
-const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
+const ajv = new Ajv2020({
+  ...{ strict: false, allErrors: true, validateSchema: false },
+  // Schemas are compiled for a few answers each.
+  ...{ inlineRefs: false, code: { optimize: false } },
+})
 addFormats(ajv)
 ajv.addSchema(closed(tillContract) as object, 'till')
 const validators = new Map<string, ValidateFunction>()
