@@ -347,7 +347,7 @@ describe('finance: payments of accounts', () => {
   }
 })
 
-const financeSettleBody = { description: 'Aluguel', amount: '100.00', due_date: '2020-03-10' }
+const plainAccountBody = { description: 'Aluguel', amount: '100.00', due_date: '2020-03-10' }
 
 const statuses = (replies: readonly Reply[]) => {
   const counts: Record<number, number> = {}
@@ -367,7 +367,7 @@ for (const side of SIDES) {
     })
 
     const create = async (fields: object = {}): Promise<Json> =>
-      (await company.post(path, { ...financeSettleBody, ...fields })).body.data
+      (await company.post(path, { ...plainAccountBody, ...fields })).body.data
 
     it('responds 200 with the settled account, as GET shows it [ACCT-5]', async () => {
       const { id, is_overdue } = await create()
@@ -392,8 +392,7 @@ for (const side of SIDES) {
       const { id } = await create()
       const replies = await Promise.all(Array.from({ length: 20 }, () => settle(company, side, id, pix)))
       expect(statuses(replies)).to.deep.equal({ 200: 1, 409: 19 })
-      for (const { status, body: financeSettleBody } of replies)
-        if (status === 409) expect(financeSettleBody.error.code).to.equal('already_settled')
+      for (const { status, body } of replies) if (status === 409) expect(body.error.code).to.equal('already_settled')
       const won = replies.find(({ status }) => status === 200)
       expect((await company.get(`${path}/${id}`)).text).to.equal(won?.text)
     })

@@ -22,7 +22,7 @@ import {
   userCreated,
 } from '../support/facts.ts'
 import { by, FIRST_NEW_ID, given } from '../support/given.ts'
-import { ACCOUNT, CARD, CASH, input, ofProduct, paidBy, recorded, shop, warning } from './offline-shop.ts'
+import { ACCOUNT, CARD, CASH, input, ofProduct, paidBy, recorded, shop, warning } from './offline-company.ts'
 
 describe('record offline sale', () => {
   it('records the upload with names from the catalog, and debits the stock', async () => {

@@ -422,7 +422,7 @@ describe('return goods', () => {
   })
 })
 
-const storeCreditShop = [
+const companyWithCredit = [
   companyRegistered({ cnpj: '11.222.333/0001-65' }),
   paymentTypeCreated({ id: 1 }),
   paymentTypeCreated({ id: 4, name: 'Troca', kind: 'exchange_credit' }),
@@ -460,7 +460,7 @@ const balanceIn = async (scenario: Scenario) => creditBalanceOf(await scenario.r
 
 describe('store credit', () => {
   it('is taken by sales of tills; more than the balance is a warning [CREDIT-2]', async () => {
-    const scenario = await given(...storeCreditShop)
+    const scenario = await given(...companyWithCredit)
     expect(await balanceIn(scenario)).to.equal('10.00')
     expect(codesOf(await sell(scenario, 'v1'))).to.deep.equal([])
     expect(await balanceIn(scenario)).to.equal('2.00')
@@ -469,7 +469,7 @@ describe('store credit', () => {
   })
 
   it('is left alone by sales without a customer, which are warned of, and by cancelled ones [CREDIT-2]', async () => {
-    const scenario = await given(...storeCreditShop)
+    const scenario = await given(...companyWithCredit)
     expect(codesOf(await sell(scenario, 'v1', { customer_id: null }))).to.deep.equal([['8.00', '0.00']])
     expect(codesOf(await sell(scenario, 'v3', { customer_id: 987_654 }))).to.deep.equal([['8.00', '0.00']])
     expect(codesOf(await sell(scenario, 'v2', { status: 'cancelled' }))).to.deep.equal([])
@@ -477,7 +477,7 @@ describe('store credit', () => {
   })
 
   it('comes back when its sale is cancelled [CREDIT-3]', async () => {
-    const scenario = await given(...storeCreditShop)
+    const scenario = await given(...companyWithCredit)
     await sell(scenario, 'v1')
     const cancelled = await scenario.when(cancelSale, { id: FIRST_NEW_ID }, 'panel')
     expect(cancelled.decision).to.have.deep.nested.property('events[0].data.credit', { customer_id: 9, amount: '8.00' })
@@ -489,7 +489,7 @@ describe('fiscal document of a return', () => {
   const authorized = { id: 1, ...fiscalDocument }
 
   it('is recorded once, and gives way to another only when cancelled', async () => {
-    const scenario = await given(...storeCreditShop)
+    const scenario = await given(...companyWithCredit)
     const recorded = await scenario.when(recordReturnDocument, authorized)
     recorded.accepts('updated', event('ReturnDocumentRecorded', authorized))
     expect(await scenario.show('return/1')).to.have.nested.property('fiscal_document.number', '1234')
@@ -503,7 +503,7 @@ describe('fiscal document of a return', () => {
   })
 
   it('is of one return or sale only [FISCAL-6]', async () => {
-    const scenario = await given(...storeCreditShop, saleCompleted({ id: 7 }), saleReturned({ id: 2, sale_id: 7 }))
+    const scenario = await given(...companyWithCredit, saleCompleted({ id: 7 }), saleReturned({ id: 2, sale_id: 7 }))
     const taken = { field: 'access_key', conflicting_id: 8, return_id: 1 }
     const contingency = { ...authorized, status: 'contingency', protocol: null, authorized_at: null } as const
     await scenario.when(recordReturnDocument, contingency)
@@ -517,7 +517,7 @@ describe('fiscal document of a return', () => {
   })
 
   it('of another company is refused', async () => {
-    const scenario = await given(companyRegistered({ cnpj: '99.222.333/0001-65' }), ...storeCreditShop.slice(1))
+    const scenario = await given(companyRegistered({ cnpj: '99.222.333/0001-65' }), ...companyWithCredit.slice(1))
     expect((await scenario.when(recordReturnDocument, authorized)).decision).to.include({
       refused: 'validation_failed',
     })

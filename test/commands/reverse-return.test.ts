@@ -24,7 +24,7 @@ import {
 } from '../support/facts.ts'
 import { type Decided, FIRST_NEW_ID, from, given, type Scenario } from '../support/given.ts'
 import { offlineSaleOf } from '../support/offline-sales.ts'
-import { ACCOUNT, CARD, CASH, input, paidBy, shop } from './offline-shop.ts'
+import { ACCOUNT, CARD, CASH, input, paidBy, shop } from './offline-company.ts'
 
 const by = (payment_type_id: number, amount: number) => ({ payment_type_id, amount: amount.toFixed(2) })
 const RETURN = `return/${FIRST_NEW_ID}`

@@ -239,7 +239,7 @@ describe('rotate secret', () => {
 })
 
 /** Key 1 has all scopes; key 2 manages webhooks and reads customers; key 3 has expired. */
-const belongingShop = [
+const companyWithKeys = [
   companyRegistered(),
   apiKeyCreated(),
   apiKeyCreated({ id: 2, scopes: ['customers:read', 'webhooks:manage'] }),
@@ -274,7 +274,7 @@ describe('webhooks of a key', () => {
   })
 
   it('cannot be registered for unreadable events; `*` covers the readable ones [HOOK-50]', async () => {
-    const scenario = await given(...belongingShop)
+    const scenario = await given(...companyWithKeys)
     const named = { ...address, events: ['customer.created', 'sale.completed'], secret: 'whsec_x' }
     const refused = await scenario.when(registerWebhook, named, 'api', CLERK)
     refused.refuses('insufficient_scope', { missing_scope: 'sales:read' })
@@ -284,7 +284,7 @@ describe('webhooks of a key', () => {
   })
 
   it('belong to the company if a person registers them, and receive everything', async () => {
-    const scenario = await given(...belongingShop)
+    const scenario = await given(...companyWithKeys)
     const events = ['sale.completed']
     const made = await scenario.when(registerWebhook, { ...address, events, secret: 'whsec_x' }, 'pdv', PERSON)
     made.accepts('created', event('WebhookRegistered', { id: FIRST_NEW_ID, ...address, events }))
@@ -292,7 +292,7 @@ describe('webhooks of a key', () => {
   })
 
   it('can be changed only by a key that may read their events [HOOK-52]', async () => {
-    const scenario = await given(...belongingShop, webhookRegistered({ id: 1, events: ['basic'] }))
+    const scenario = await given(...companyWithKeys, webhookRegistered({ id: 1, events: ['basic'] }))
     const url = 'https://evil.example/'
     const refusal = ['insufficient_scope', { missing_scope: 'catalog:read' }] as const
     const led = await scenario.when(updateWebhook, { id: 1, url }, 'api', CLERK)
@@ -306,7 +306,7 @@ describe('webhooks of a key', () => {
   })
 
   it('cannot request events unreadable for their owning key, even when a person changes them [HOOK-52]', async () => {
-    const scenario = await given(...belongingShop, by(CLERK, webhookRegistered({ id: 1, events: ['basic'] })))
+    const scenario = await given(...companyWithKeys, by(CLERK, webhookRegistered({ id: 1, events: ['basic'] })))
     const events = ['sale.completed']
     const decided = await scenario.when(updateWebhook, { id: 1, events }, 'pdv', PERSON)
     const message = '"sale.completed" exige que a chave do endereço tenha sales:read'
@@ -314,7 +314,7 @@ describe('webhooks of a key', () => {
   })
 
   it('can be handed over to a key that may read their events, or to the company [HOOK-54]', async () => {
-    const scenario = await given(...belongingShop, webhookRegistered({ id: 1, events: ['sale.completed'] }))
+    const scenario = await given(...companyWithKeys, webhookRegistered({ id: 1, events: ['sale.completed'] }))
     const taken = await scenario.when(handOverWebhook, { id: 1 }, 'api', CLERK)
     taken.refuses('insufficient_scope', { missing_scope: 'sales:read' })
     const cannot = (message: string) =>
@@ -345,21 +345,21 @@ describe('transfer of webhooks with `*`', () => {
   const refusal = ['insufficient_scope', { missing_scope: 'catalog:read' }] as const
 
   it('is refused to a key that reads less than the owning key [HOOK-82]', async () => {
-    const scenario = await given(...belongingShop, by(WIDE, webhookRegistered({ id: 1, events: ['basic'] })))
+    const scenario = await given(...companyWithKeys, by(WIDE, webhookRegistered({ id: 1, events: ['basic'] })))
     const taken = await scenario.when(handOverWebhook, { id: 1 }, 'api', CLERK)
     taken.refuses(...refusal)
     expect(await shownBy(scenario, 1)).to.include({ api_key_id: 1 })
   })
 
   it('is refused from the company to a key that reads less than all basic events [HOOK-82]', async () => {
-    const scenario = await given(...belongingShop, webhookRegistered({ id: 1, events: ['basic'] }))
+    const scenario = await given(...companyWithKeys, webhookRegistered({ id: 1, events: ['basic'] }))
     const taken = await scenario.when(handOverWebhook, { id: 1 }, 'api', CLERK)
     taken.refuses(...refusal)
   })
 
   it('is refused from a revoked key to a key that reads less [HOOK-82]', async () => {
     const scenario = await given(
-      ...belongingShop,
+      ...companyWithKeys,
       by(WIDE, webhookRegistered({ id: 1, events: ['basic'] })),
       event('ApiKeyRevoked', { id: 1 }),
     )
@@ -368,13 +368,13 @@ describe('transfer of webhooks with `*`', () => {
   })
 
   it('is accepted by a key that reads all events of the webhook [HOOK-82]', async () => {
-    const scenario = await given(...belongingShop, by(CLERK, webhookRegistered({ id: 1, events: ['basic'] })))
+    const scenario = await given(...companyWithKeys, by(CLERK, webhookRegistered({ id: 1, events: ['basic'] })))
     const taken = await scenario.when(handOverWebhook, { id: 1 }, 'api', WIDE)
     taken.accepts('updated', event('WebhookHandedOver', { id: 1, api_key_id: 1 }))
   })
 
   it('is accepted from an owner in the panel to a key that reads less [HOOK-82]', async () => {
-    const scenario = await given(...belongingShop, by(WIDE, webhookRegistered({ id: 1, events: ['basic'] })))
+    const scenario = await given(...companyWithKeys, by(WIDE, webhookRegistered({ id: 1, events: ['basic'] })))
     const given2 = await scenario.when(handOverWebhook, { id: 1, api_key_id: 2 }, 'pdv', PERSON)
     given2.accepts('updated', event('WebhookHandedOver', { id: 1, api_key_id: 2 }))
   })
@@ -384,14 +384,14 @@ describe('pauses of webhooks', () => {
   const ofKey = (id: number) => by(`api_key/${id}`, webhookRegistered({ id, events: ['basic'] }))
 
   it('start when the key expires [HOOK-53]', async () => {
-    const scenario = await given(...belongingShop, ofKey(3))
+    const scenario = await given(...companyWithKeys, ofKey(3))
     expect(await scenario.show('webhook/3', minute(3))).to.include({ status: 'active', pause_reason: null })
     expect(await scenario.show('webhook/3', minute(4))).to.include({ status: 'paused', pause_reason: 'key_expired' })
   })
 
   it('start when the key is revoked, for its endpoints only [HOOK-53]', async () => {
     const revoked = await given(
-      ...belongingShop,
+      ...companyWithKeys,
       ofKey(1),
       webhookRegistered({ id: 7 }),
       event('ApiKeyRevoked', { id: 1 }),
@@ -402,14 +402,14 @@ describe('pauses of webhooks', () => {
 
   it('start when the plan ends, for all endpoints [HOOK-53]', async () => {
     const lapsed = event('CompanyUpdated', { id: COMPANY_ID, changes: { plan: 'basic' } })
-    const unpaid = await given(...belongingShop, ofKey(1), webhookRegistered({ id: 7 }), lapsed)
+    const unpaid = await given(...companyWithKeys, ofKey(1), webhookRegistered({ id: 7 }), lapsed)
     for (const id of [1, 7])
       expect(await shownBy(unpaid, id)).to.include({ status: 'paused', pause_reason: 'plan_required' })
   })
 
   it('do not affect a disabled endpoint', async () => {
     const off = event('WebhookSwitchedOff', { id: 1, reason: 'requested' })
-    const scenario = await given(...belongingShop, ofKey(1), off, event('ApiKeyRevoked', { id: 1 }))
+    const scenario = await given(...companyWithKeys, ofKey(1), off, event('ApiKeyRevoked', { id: 1 }))
     expect(await shownBy(scenario, 1)).to.include({ status: 'disabled', pause_reason: null })
   })
 })

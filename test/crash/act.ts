@@ -1,11 +1,11 @@
 import type { Book } from './book.ts'
 import type { Caller } from './caller.ts'
+import type { PlayedCompany } from './companies.ts'
 import type { Dice } from './dice.ts'
-import type { Shop } from './shop.ts'
 
 /** Context of an act. */
 export interface Stage {
-  readonly shop: Shop
+  readonly shop: PlayedCompany
   readonly book: Book
   readonly caller: Caller
   readonly dice: Dice

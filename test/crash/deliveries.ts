@@ -3,7 +3,7 @@ import { BASIC_WEBHOOK_EVENTS } from '#events/catalogue.ts'
 import type { Core } from '#service/core.ts'
 import { until } from '../support/wait.ts'
 import type { Received } from '../webhooks/receiver.ts'
-import type { Shop } from './shop.ts'
+import type { PlayedCompany } from './companies.ts'
 
 interface Address {
   readonly webhook_id: number
@@ -14,7 +14,7 @@ interface Address {
 }
 
 /** Asserts one delivery per outbound event and endpoint, numbered without gaps in ledger order, all delivered. */
-export async function expectDeliveries(core: Core, shop: Shop, received: readonly Received[]): Promise<void> {
+export async function expectDeliveries(core: Core, shop: PlayedCompany, received: readonly Received[]): Promise<void> {
   const addresses = await addressesOf(core, shop)
   for (const { sequences, revisions, last } of addresses) {
     expect(sequences).to.deep.equal(Array.from({ length: last }, (_, n) => n + 1))
@@ -28,7 +28,7 @@ export async function expectDeliveries(core: Core, shop: Shop, received: readonl
   expect(own?.ids.filter((id) => !arrived.has(id))).to.deep.equal([])
 }
 
-async function addressesOf({ pool }: Core, { companyId }: Shop): Promise<Address[]> {
+async function addressesOf({ pool }: Core, { companyId }: PlayedCompany): Promise<Address[]> {
   const { rows } = await pool.query<Address>(
     `select d.webhook_id, array_agg(d.id::text) as ids, array_agg(d.sequence order by d.sequence) as sequences,
        array_agg(d.revision order by d.sequence) as revisions,
@@ -39,7 +39,7 @@ async function addressesOf({ pool }: Core, { companyId }: Shop): Promise<Address
   return rows
 }
 
-async function toldRevisions({ pool }: Core, { companyId }: Shop): Promise<number[]> {
+async function toldRevisions({ pool }: Core, { companyId }: PlayedCompany): Promise<number[]> {
   const { rows } = await pool.query<{ revision: number }>(
     `select revision from ops.webhook_messages
      where company_id = $1 and revision is not null and event = any($2) order by revision`,
@@ -49,7 +49,7 @@ async function toldRevisions({ pool }: Core, { companyId }: Shop): Promise<numbe
 }
 
 /** Waits for dispatchers, which are not notified of the recovery. */
-async function allDelivered({ pool }: Core, { companyId, webhook }: Shop): Promise<void> {
+async function allDelivered({ pool }: Core, { companyId, webhook }: PlayedCompany): Promise<void> {
   // Expires the leases of dead dispatchers to shorten the test.
   const own = `company_id = $1 and webhook_id = $2 and status <> 'delivered'`
   await pool.query(

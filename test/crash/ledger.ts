@@ -7,13 +7,13 @@ import { parseSubject } from '#ledger/projection.ts'
 import type { Core } from '#service/core.ts'
 import type { Json } from '../support/api.ts'
 import { type Book, SIDES } from './book.ts'
-import type { Shop } from './shop.ts'
+import type { PlayedCompany } from './companies.ts'
 
 /** Facts of a shop's ledger by event type. */
 type Facts = (type: EventName) => readonly { readonly id: number; readonly data: Json }[]
 
 /** Asserts that the ledger contains every acknowledged write exactly once, and nothing else, and that stock adds up. */
-export async function expectLedger(core: Core, shop: Shop, book: Book): Promise<void> {
+export async function expectLedger(core: Core, shop: PlayedCompany, book: Book): Promise<void> {
   const facts = await factsOf(core, shop)
   const ids = (type: EventName) => facts(type).map(({ id }) => id)
 
@@ -45,7 +45,7 @@ export async function expectLedger(core: Core, shop: Shop, book: Book): Promise<
   await expectStock(core, shop, book, moved)
 }
 
-async function factsOf(core: Core, { companyId }: Shop): Promise<Facts> {
+async function factsOf(core: Core, { companyId }: PlayedCompany): Promise<Facts> {
   const byType = new Map<string, Envelope[]>()
   for await (const event of readNewest(core, streamOf(companyId), 0)) {
     const events = byType.get(event.type) ?? []
@@ -77,7 +77,12 @@ function adjustmentsOf(facts: Facts, { adjustments }: Book): Map<number, number>
 }
 
 /** Opening stock − sold + cancelled ± adjusted. */
-async function expectStock({ pool }: Core, shop: Shop, book: Book, moved: ReadonlyMap<number, number>): Promise<void> {
+async function expectStock(
+  { pool }: Core,
+  shop: PlayedCompany,
+  book: Book,
+  moved: ReadonlyMap<number, number>,
+): Promise<void> {
   const sold = [
     ...[...book.sales].filter(([id]) => !book.cancelled.has(id)).map(([, product]) => product),
     ...book.orderSales.values(),

@@ -5,7 +5,7 @@ import { createServiceClient } from '#cli/service-client.ts'
 import { createPool } from '#postgres/pool.ts'
 import { DEPTH } from '../support/random.ts'
 import { until } from '../support/wait.ts'
-import type { Shop } from './shop.ts'
+import type { PlayedCompany } from './companies.ts'
 
 /** Types of `@tillbook/client`, which is compiled separately; only its events matter here. */
 interface ClientEvents {
@@ -26,7 +26,7 @@ export interface Listeners {
 }
 
 /** Starts a reader per shop with the client's `events()`, and in deep runs also a `tillbook listen` listener. */
-export async function startListeners(url: string, shops: readonly Shop[]): Promise<Listeners> {
+export async function startListeners(url: string, shops: readonly PlayedCompany[]): Promise<Listeners> {
   const { eventsOf } = (await import(CLIENT)) as ClientEvents
   const stop = new AbortController()
   const { signal } = stop
@@ -60,7 +60,7 @@ export async function startListeners(url: string, shops: readonly Shop[]): Promi
 }
 
 interface Told {
-  readonly shop: Shop
+  readonly shop: PlayedCompany
   readonly revisions: readonly number[]
   readonly messages: readonly Stored[]
 }

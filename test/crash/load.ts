@@ -2,14 +2,14 @@ import type { Stage } from './act.ts'
 import { ACTS } from './acts.ts'
 import { type Book, createBook } from './book.ts'
 import { type Caller, createCaller } from './caller.ts'
+import type { PlayedCompany } from './companies.ts'
 import type { Dice } from './dice.ts'
 import { PANEL_ACTS } from './panel-acts.ts'
-import type { Shop } from './shop.ts'
 
 /** Clients of several shops that run until they are stopped. */
 export interface Load {
   readonly caller: Caller
-  readonly books: ReadonlyMap<Shop, Book>
+  readonly books: ReadonlyMap<PlayedCompany, Book>
   /** Resolves once every client has its last answer. Rejects if an answer was wrong. */
   stop(): Promise<void>
   /** Whether a client has found a wrong answer; waiting is then pointless. */
@@ -21,7 +21,7 @@ const CLIENTS_OF_A_SHOP = 6
 const ALL_ACTS = [...ACTS, ...PANEL_ACTS]
 
 /** Starts clients for a service that may crash and restart. */
-export function startLoad(baseUrl: () => string, shops: readonly Shop[], dice: Dice): Load {
+export function startLoad(baseUrl: () => string, shops: readonly PlayedCompany[], dice: Dice): Load {
   const caller = createCaller(baseUrl)
   const books = new Map(shops.map((shop) => [shop, createBook()]))
   let stopping = false

@@ -6,7 +6,7 @@ import { type Json, send } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Service, startService } from '../support/process.ts'
 import { until } from '../support/wait.ts'
-import { openShops, type Shop } from './shop.ts'
+import { openCompanies, type PlayedCompany } from './companies.ts'
 
 const PATIENCE = { timeout_ms: 60_000, interval_ms: 20 }
 const payer = { email: 'maria@example.com' }
@@ -17,13 +17,13 @@ describe('service killed between an operation at the provider and its own record
   const database = useDatabase()
   let sandbox: Sandbox
   let service: Service
-  let shop: Shop
+  let shop: PlayedCompany
   let env: Record<string, string>
 
   before(async () => {
     sandbox = await startSandbox({ port: 0, secret: null })
     sandbox.notifier.delivery = 'lose'
-    ;[shop] = (await openShops(database.url, 1, 'http://127.0.0.1:9/')) as [Shop]
+    ;[shop] = (await openCompanies(database.url, 1, 'http://127.0.0.1:9/')) as [PlayedCompany]
     env = {
       DATABASE_URL: database.url,
       PORT: String(await freePort(null)),

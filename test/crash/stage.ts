@@ -3,9 +3,9 @@ import { openCore } from '#service/core.ts'
 import { masterKeys } from '../support/master-key.ts'
 import { until } from '../support/wait.ts'
 import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
+import { openCompanies } from './companies.ts'
 import type { Dice } from './dice.ts'
 import { type Load, startLoad } from './load.ts'
-import { openShops } from './shop.ts'
 import { expectWhole } from './verify.ts'
 
 /** Surroundings of the service under test: a payment provider and a webhook receiver. */
@@ -65,7 +65,7 @@ export type Moment = (answers: number) => Promise<void>
  */
 export async function play(drama: Drama, faults: (moment: Moment, load: Load) => Promise<void>): Promise<Load> {
   const { surroundings, databaseUrl, dice, baseUrl, directUrl = baseUrl } = drama
-  const shops = await openShops(databaseUrl, SHOPS, surroundings.receiver.url)
+  const shops = await openCompanies(databaseUrl, SHOPS, surroundings.receiver.url)
   const load = startLoad(baseUrl, shops, dice.fork())
   const moment: Moment = async (answers) => {
     const { caller } = load

@@ -5,9 +5,9 @@ import { type Json, send } from '../support/api.ts'
 import type { Received } from '../webhooks/receiver.ts'
 import { type Book, SIDES } from './book.ts'
 import type { Caller } from './caller.ts'
+import type { PlayedCompany } from './companies.ts'
 import { expectDeliveries } from './deliveries.ts'
 import { expectLedger } from './ledger.ts'
-import type { Shop } from './shop.ts'
 
 /** Input of the final checks, after every fault was repaired. */
 export interface Aftermath {
@@ -21,7 +21,7 @@ export interface Aftermath {
 }
 
 /** Asserts every guarantee that must survive a crash. */
-export async function expectWhole(aftermath: Aftermath, books: ReadonlyMap<Shop, Book>): Promise<void> {
+export async function expectWhole(aftermath: Aftermath, books: ReadonlyMap<PlayedCompany, Book>): Promise<void> {
   expect(aftermath.caller.strange).to.deep.equal([])
   for (const [shop, book] of books) {
     await expectLedger(aftermath.core, shop, book)
@@ -37,9 +37,9 @@ export async function expectWhole(aftermath: Aftermath, books: ReadonlyMap<Shop,
   expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])
 }
 
-const bearer = ({ key }: Shop) => ({ authorization: `Bearer ${key}` })
+const bearer = ({ key }: PlayedCompany) => ({ authorization: `Bearer ${key}` })
 
-async function pages({ url }: Aftermath, shop: Shop, path: string): Promise<Json[]> {
+async function pages({ url }: Aftermath, shop: PlayedCompany, path: string): Promise<Json[]> {
   const all: Json[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {
     const query = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`
@@ -52,7 +52,7 @@ async function pages({ url }: Aftermath, shop: Shop, path: string): Promise<Json
 }
 
 /** Asserts that API responses equal the recorded answers. */
-async function expectTables(aftermath: Aftermath, shop: Shop, book: Book): Promise<void> {
+async function expectTables(aftermath: Aftermath, shop: PlayedCompany, book: Book): Promise<void> {
   const sales = await pages(aftermath, shop, '/sales')
   expect(sales.map(({ id }) => id)).to.have.members([
     ...book.sales.keys(),
@@ -117,7 +117,7 @@ async function eventsOf({ pool }: Core): Promise<number> {
   return Number(rows[0]?.events)
 }
 
-async function expectVerified({ url }: Aftermath, shop: Shop): Promise<void> {
+async function expectVerified({ url }: Aftermath, shop: PlayedCompany): Promise<void> {
   const reply = await send(`${url}/api/v1/events/verify`, 'GET', undefined, bearer(shop))
   expect(reply.status, reply.text).to.equal(200)
   expect(reply.body.data).to.include({ valid: true, first_error: null })

@@ -8,12 +8,12 @@ import { createMemoryProvider } from '../support/memory-provider.ts'
 import { DEPTH } from '../support/random.ts'
 import { useApi } from '../support/use-api.ts'
 import { type Act, daysOf } from './acts.ts'
+import { companyPlaces } from './company-places.ts'
+import { type FiguresCompany, openFiguresCompany } from './figures-company.ts'
 import { type FiguresPlace, placesOf } from './places.ts'
-import { type FiguresShop, openFiguresShop } from './shop.ts'
-import { shopPlaces } from './shop-places.ts'
 
 /** Days of a history, and histories; 2,000 days at the usual depth of `npm run test:deep`. */
-const [DAYS, HISTORIES] = DEPTH > 1 ? [20, 10] : [3, 2]
+const [DAYS, HISTORIES] = DEPTH > 1 ? [20, 10] : [3, 1]
 /** Days before an act that it may change. */
 const REACH = 2
 
@@ -58,7 +58,7 @@ describe(`figures of random days (TEST_SEED=${FIRST_SEED} TEST_DEPTH=${DEPTH})`,
   after(() => clock.close())
 
   /** Rows of `projections verify` of the sums that differ from the sales. */
-  async function verified(shop: FiguresShop): Promise<Difference[]> {
+  async function verified(shop: FiguresCompany): Promise<Difference[]> {
     const rollup = readModel.projections.find(({ grown }) => grown)?.grown
     const { rows } = await api.core.pool.query(rollup?.differences('read') ?? '', [shop.company.id, 20])
     return rows.map(({ table, key, found }) => ({
@@ -69,18 +69,18 @@ describe(`figures of random days (TEST_SEED=${FIRST_SEED} TEST_DEPTH=${DEPTH})`,
     }))
   }
 
-  async function compare(shop: FiguresShop, from: string): Promise<Difference[]> {
+  async function compare(shop: FiguresCompany, from: string): Promise<Difference[]> {
     const found: Difference[] = []
     for (let day = from; day <= shop.today(); day = addDays(day, 1))
       found.push(...differencesOf(day, await placesOf(shop, day)))
     if (from < shop.today())
       found.push(...differencesOf(`${from} a ${shop.today()}`, await placesOf(shop, from, shop.today())))
-    return [...found, ...differencesOf('agora', await shopPlaces(shop)), ...(await verified(shop))]
+    return [...found, ...differencesOf('agora', await companyPlaces(shop)), ...(await verified(shop))]
   }
 
   /** Differences after the days, or after the first act that makes one. */
   async function live(days: readonly Act[][], isStepwise: boolean): Promise<{ found: Difference[]; act: Act | null }> {
-    const shop = await openFiguresShop(api, clock)
+    const shop = await openFiguresCompany(api, clock)
     for (const [number, acts] of days.entries()) {
       await shop.begin(number)
       const start = addDays(shop.today(), -REACH)

@@ -3,8 +3,8 @@ import { fromCents, fromThousandths, percentOf, percentOfCents, toCents, toThous
 import { amountOfPart, type LinePart, shareDiscount } from '#domain/payment-rules.ts'
 import type { Json } from '../support/api.ts'
 import { textIn } from '../support/panel.ts'
+import { centsIn, type FiguresCompany, ZONE } from './figures-company.ts'
 import { figuresIn, fileRows, numberOf } from './parse.ts'
-import { centsIn, type FiguresShop, ZONE } from './shop.ts'
 
 /** Figures that a place shows, by scope and name (docs/requirements/figures.md). */
 export type Figures = Record<string, number>
@@ -47,7 +47,7 @@ function complete(figures: Figures): Figures {
   return { ...figures, ...Object.fromEntries(sold) }
 }
 
-async function summary({ company }: FiguresShop, from: string, to: string): Promise<FiguresPlace> {
+async function summary({ company }: FiguresCompany, from: string, to: string): Promise<FiguresPlace> {
   const { sales } = (await company.get(`/finance/summary?from=${from}&to=${to}`)).body.data
   const figures: Figures = {
     'total.vendas': sales.sold.count,
@@ -74,7 +74,7 @@ async function summary({ company }: FiguresShop, from: string, to: string): Prom
 
 const OF_START = ['total.itens', 'total.taxas', 'total/', 'item/', 'canal/', 'vendedor/']
 
-async function start({ user }: FiguresShop, from: string, to: string): Promise<FiguresPlace> {
+async function start({ user }: FiguresCompany, from: string, to: string): Promise<FiguresPlace> {
   const figures = complete(figuresIn((await user.get(`/painel?periodo=intervalo&de=${from}&ate=${to}`)).html))
   const shows = ['total.canceladas', 'total.cancelado', 'total.devol', 'total.faturado', 'total.concluidas']
   return {
@@ -84,7 +84,7 @@ async function start({ user }: FiguresShop, from: string, to: string): Promise<F
   }
 }
 
-async function closing({ user, company }: FiguresShop, day: string): Promise<FiguresPlace[]> {
+async function closing({ user, company }: FiguresCompany, day: string): Promise<FiguresPlace[]> {
   const { html } = await user.get(`/painel/caixas/fechamento?dia=${day}`)
   const figures = complete(figuresIn(html))
   const parts: Figures = {}
@@ -125,7 +125,7 @@ async function closing({ user, company }: FiguresShop, day: string): Promise<Fig
   ]
 }
 
-async function lists(shop: FiguresShop, from: string, to: string): Promise<FiguresPlace[]> {
+async function lists(shop: FiguresCompany, from: string, to: string): Promise<FiguresPlace[]> {
   const { company, user, items, tills } = shop
   const page = async (filter = '') =>
     complete(figuresIn((await user.get(`/painel/vendas?sold_from=${from}&sold_to=${to}${filter}`)).html))
@@ -158,7 +158,7 @@ async function lists(shop: FiguresShop, from: string, to: string): Promise<Figur
   ]
 }
 
-async function file({ user }: FiguresShop, from: string, to: string): Promise<FiguresPlace> {
+async function file({ user }: FiguresCompany, from: string, to: string): Promise<FiguresPlace> {
   const { html } = await user.get(`/painel/vendas.csv?sold_from=${from}&sold_to=${to}`)
   const figures: Figures = {}
   for (const { Situação, Total = '' } of fileRows(html)) {
@@ -177,7 +177,7 @@ async function file({ user }: FiguresShop, from: string, to: string): Promise<Fi
   return { name: 'arquivo vendas.csv', shows, figures }
 }
 
-async function allOf({ get }: FiguresShop['company'], path: string): Promise<Json[]> {
+async function allOf({ get }: FiguresCompany['company'], path: string): Promise<Json[]> {
   const records: Json[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {
     const { body }: { body: Json } = await get(`${path}?limit=200${cursor ? `&cursor=${cursor}` : ''}`)
@@ -239,7 +239,7 @@ const takenBackAgain = ({ sale_id, total, refunds, items, reversed_at }: Json): 
 })
 
 /** All sales and returns as the API shows them, with the till of each sale. */
-async function recordsOf(shop: FiguresShop): Promise<ShopRecords> {
+async function recordsOf(shop: FiguresCompany): Promise<ShopRecords> {
   const { user, company, tills } = shop
   const [sales, goods] = [await allOf(company, '/sales'), await allOf(company, '/returns')]
   const reversals = goods.filter(({ reversed_at }) => reversed_at !== null).map(takenBackAgain)
@@ -377,7 +377,7 @@ function fromRecords(records: ShopRecords, from: string, to: string): FiguresPla
 }
 
 /** All places of a day, or of a period of more days, which has no closing. */
-export async function placesOf(shop: FiguresShop, from: string, to = from): Promise<FiguresPlace[]> {
+export async function placesOf(shop: FiguresCompany, from: string, to = from): Promise<FiguresPlace[]> {
   const { user } = shop
   const all = [
     await summary(shop, from, to),

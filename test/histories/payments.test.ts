@@ -17,7 +17,7 @@ import { type PaymentProvider, ProviderUnavailable } from '#payments/provider-po
 import { sweepOnce } from '#payments/sweep.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { SaleObject } from '#projections/sales.ts'
-import { addressOf, type OnlineShop, openShop, SECRET } from '../payment-notifications/shop.ts'
+import { addressOf, type OnlineStore, openOnlineStore, SECRET } from '../payment-notifications/online-store.ts'
 import type { Reply } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { explore } from '../support/random.ts'
@@ -112,7 +112,7 @@ describe('an order, for any transitions and notifications of its payments,', fun
   const database = useDatabase()
   let sandbox: Sandbox
   let client: ReturnType<typeof createProviderClient>
-  let shop: OnlineShop
+  let shop: OnlineStore
   let alias: string
   let keys = 0
 
@@ -152,7 +152,7 @@ describe('an order, for any transitions and notifications of its payments,', fun
         return made
       },
     }
-    shop = await openShop(database.url, { provider, wrapWriter: crashing, log: () => {} })
+    shop = await openOnlineStore(database.url, { provider, wrapWriter: crashing, log: () => {} })
     alias = await shop.store({ secret: SECRET })
   })
   after(async () => {

@@ -285,7 +285,7 @@ const call: fc.Arbitrary<Call> = fc.record({
 })
 
 /** Groups of concurrent calls, one group after the other. */
-const replayParityHistory = fc.array(fc.array(call, { minLength: 4, maxLength: 12 }), { minLength: 8, maxLength: 12 })
+const groupsOfCalls = fc.array(fc.array(call, { minLength: 4, maxLength: 12 }), { minLength: 8, maxLength: 12 })
 
 /** Company with its known records. */
 interface Opened {
@@ -482,7 +482,7 @@ for (const { name, store, runs, expected } of REPLAYS)
 
     it('any history replays to equal tables, byte for byte [LEDGER-5, LEDGER-10, OPS-45]', async () => {
       await explore(
-        fc.asyncProperty(replayParityHistory, async (groups) => {
+        fc.asyncProperty(groupsOfCalls, async (groups) => {
           const companies = [await open(), await open()] as const
           for (const calls of groups) await Promise.all(calls.map((each) => send(each, companies[each.company])))
           for (const company of companies) {

@@ -12,7 +12,7 @@ import { type GoodCall, TARGETS, type Target } from './targets.ts'
 import { encoded, oddText, printed } from './values.ts'
 
 /** Cases per operation and kind of client. */
-const CASES = 9
+const CASES = 6
 
 /** Makes a valid call invalid or unusual. */
 type Twist = (call: GoodCall) => Sent

@@ -11,16 +11,25 @@ import { panelUser, textIn } from '../support/panel.ts'
 import { purgeTables } from '../support/purge.ts'
 import { rawRequest } from '../support/raw-request.ts'
 import { until } from '../support/wait.ts'
-import { addressOf, notify, type OnlineShop, openShop, paymentOf, SECRET, signedHeaders, told } from './shop.ts'
+import {
+  addressOf,
+  notify,
+  type OnlineStore,
+  openOnlineStore,
+  paymentOf,
+  SECRET,
+  signedHeaders,
+  told,
+} from './online-store.ts'
 
 describe('limits of the notification receiver', () => {
   const database = useDatabase()
   const provider = createMemoryProvider()
-  let shop: OnlineShop
+  let shop: OnlineStore
   let order: OrderObject
 
-  const open = async (options: Parameters<typeof openShop>[1]) => {
-    shop = await openShop(database.url, { provider, log: () => {}, ...options })
+  const open = async (options: Parameters<typeof openOnlineStore>[1]) => {
+    shop = await openOnlineStore(database.url, { provider, log: () => {}, ...options })
     order = await shop.order()
   }
   beforeEach(() => {
@@ -164,11 +173,11 @@ describe('limits of the notification receiver', () => {
 describe('notification log', () => {
   const database = useDatabase()
   const provider = createMemoryProvider()
-  let shop: OnlineShop
+  let shop: OnlineStore
   let order: OrderObject
 
   before(async () => {
-    shop = await openShop(database.url, { provider, log: () => {} })
+    shop = await openOnlineStore(database.url, { provider, log: () => {} })
   })
   beforeEach(async () => {
     provider.before = () => {}
@@ -369,12 +378,12 @@ describe('notification log', () => {
 describe('notification receiver refuses without changes, and stores,', () => {
   const database = useDatabase()
   const provider = createMemoryProvider()
-  let shop: OnlineShop
+  let shop: OnlineStore
   let order: OrderObject
   let payment: ProviderPayment
 
   before(async () => {
-    shop = await openShop(database.url, { provider })
+    shop = await openOnlineStore(database.url, { provider })
   })
   beforeEach(async () => {
     order = await shop.order()
@@ -453,7 +462,7 @@ describe('notification receiver refuses without changes, and stores,', () => {
   })
 
   it('a missing, disabled or foreign store or order, with equal responses [RCV-2]', async () => {
-    const other = await openShop(database.url, { provider }, FOREIGN_IDS)
+    const other = await openOnlineStore(database.url, { provider }, FOREIGN_IDS)
     const foreign = await other.order()
     const closedAlias = await shop.store()
     const closed = await shop.order(closedAlias)

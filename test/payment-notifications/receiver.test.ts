@@ -6,19 +6,28 @@ import type { OrderObject } from '#projections/orders.ts'
 import { send as post, send, startApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { createMemoryProvider } from '../support/memory-provider.ts'
-import { addressOf, notify, type OnlineShop, openShop, paymentOf, SECRET, signedHeaders, told } from './shop.ts'
+import {
+  addressOf,
+  notify,
+  type OnlineStore,
+  openOnlineStore,
+  paymentOf,
+  SECRET,
+  signedHeaders,
+  told,
+} from './online-store.ts'
 
 describe('notification receiver', () => {
   const database = useDatabase()
   const provider = createMemoryProvider()
-  let shop: OnlineShop
+  let shop: OnlineStore
   let order: OrderObject
   let payment: ProviderPayment
 
   before(async () => {
     const log = (message: string, error: unknown) =>
       error instanceof ProviderUnavailable ? undefined : console.error(message, error)
-    shop = await openShop(database.url, { provider, log })
+    shop = await openOnlineStore(database.url, { provider, log })
   })
   beforeEach(async () => {
     order = await shop.order()
@@ -145,7 +154,7 @@ describe('notification receiver', () => {
   })
 
   describe('of a store with a notification secret', () => {
-    let signedShop: OnlineShop
+    let signedShop: OnlineStore
     let mine: OrderObject
     let id: string
 
@@ -318,12 +327,12 @@ describe('notification receiver without a working provider', () => {
   const database = useDatabase()
   const provider = createMemoryProvider()
   const logged: unknown[] = []
-  let shop: OnlineShop
+  let shop: OnlineStore
   let order: OrderObject
   let payment: ProviderPayment
 
   before(async () => {
-    shop = await openShop(database.url, { provider, log: (...line) => logged.push(line) })
+    shop = await openOnlineStore(database.url, { provider, log: (...line) => logged.push(line) })
   })
   beforeEach(async () => {
     provider.before = () => {}
@@ -372,11 +381,11 @@ describe('notification receiver without a working provider', () => {
 describe('notifications in the format IPN', () => {
   const database = useDatabase()
   const provider = createMemoryProvider()
-  let shop: OnlineShop
+  let shop: OnlineStore
   let order: OrderObject
 
-  const open = async (options: Partial<Parameters<typeof openShop>[1]> = {}) => {
-    shop = await openShop(database.url, { provider, log: () => {}, ...options })
+  const open = async (options: Partial<Parameters<typeof openOnlineStore>[1]> = {}) => {
+    shop = await openOnlineStore(database.url, { provider, log: () => {}, ...options })
     order = await shop.order()
   }
   beforeEach(() => {

@@ -12,7 +12,7 @@ import { payOrder } from '#payments/pay-order.ts'
 import { type PaymentProvider, ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
 import { createSweep, type SweepOptions, startSweep, sweepIntervalMs, sweepOnce } from '#payments/sweep.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import { type OnlineShop, openShop, paymentOf } from '../payment-notifications/shop.ts'
+import { type OnlineStore, openOnlineStore, paymentOf } from '../payment-notifications/online-store.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { createMemoryProvider, type MemoryProvider } from '../support/memory-provider.ts'
@@ -149,13 +149,13 @@ describe('payment sweep', () => {
   const database = useDatabase()
   const provider = createMemoryProvider()
   const never = new AbortController().signal
-  let shop: OnlineShop
+  let shop: OnlineStore
   let order: OrderObject
   let logged: unknown[]
   let options: SweepOptions
 
   before(async () => {
-    shop = await openShop(database.url, { provider, log: () => {} })
+    shop = await openOnlineStore(database.url, { provider, log: () => {} })
   })
   beforeEach(async () => {
     logged = []

@@ -22,7 +22,7 @@ import { startApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { startEncryptingProxy } from '../support/encrypting-proxy.ts'
 import { administer } from '../support/server.ts'
-import { openShop, type Shop } from '../support/shop.ts'
+import { openTwoCompanies, type TwoCompanies } from '../support/two-companies.ts'
 import { until } from '../support/wait.ts'
 
 /** Longer than one chunk of a socket. */
@@ -229,10 +229,10 @@ describe('recurring queries', () => {
 
 describe('statistics of growing tables', () => {
   const database = useDatabase()
-  let shop: Shop
+  let shop: TwoCompanies
   let pool: Pool
   before(async () => {
-    shop = await openShop(database.url)
+    shop = await openTwoCompanies(database.url)
     pool = shop.core.pool
     await administer(database.ownerUrl, (client) =>
       client.query('create table ops.growing (n int) with (autovacuum_enabled = false)'),

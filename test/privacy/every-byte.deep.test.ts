@@ -20,7 +20,7 @@ import { createMemoryProvider, type MemoryProvider } from '../support/memory-pro
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
 import { until } from '../support/wait.ts'
 import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
-import { createMarkers, type MarkedShop, openMarkedShop } from './marked-shop.ts'
+import { createMarkers, type MarkedCompany, openMarkedCompany } from './marked-company.ts'
 
 /** Locations of a marker: tables, and stores outside of Postgres. */
 type Places = Map<string, Set<string>>
@@ -59,7 +59,7 @@ for (const where of ['Postgres', 'a store outside'] as const) {
     let receiver: Receiver
     let webhooks: ReturnType<typeof startWebhooks>
     let dataDir: string
-    let shop: MarkedShop
+    let shop: MarkedCompany
 
     before('open a company with persons', async () => {
       store = where === 'Postgres' ? undefined : createOutsideStore()
@@ -82,7 +82,7 @@ for (const where of ['Postgres', 'a store outside'] as const) {
         newId: uuidv7,
         log,
       })
-      shop = await openMarkedShop({ api, provider, markers, unkept, webhookUrl: receiver.url, run })
+      shop = await openMarkedCompany({ api, provider, markers, unkept, webhookUrl: receiver.url, run })
       await until(async () => {
         const { rows } = await api.core.pool.query('select from webhook_deliveries where attempts::text = $1', ['[]'])
         return rows.length === 0

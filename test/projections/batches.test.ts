@@ -10,7 +10,7 @@ import { useDatabase } from '../support/database.ts'
 import { EVERY_EVENT } from '../support/every-event.ts'
 import { companyRegistered, customerCreated, itemCreated, paymentTypeCreated } from '../support/facts.ts'
 import { COMPANY_ID, ledgerOf } from '../support/given.ts'
-import { openShop } from '../support/shop.ts'
+import { openTwoCompanies } from '../support/two-companies.ts'
 
 /** Tables of the company after a replay in batches of a size; rolled back. */
 async function tablesAfter(pool: Pool, size: number, events = EVERY_EVENT): Promise<Record<string, string>> {
@@ -43,7 +43,7 @@ describe('read model', () => {
   const database = useDatabase()
   let pool: Pool
   before(async () => {
-    const shop = await openShop(database.url)
+    const shop = await openTwoCompanies(database.url)
     await shop.core.close()
     pool = createPool(database.url, { max: 1, pipeline: true })
   })

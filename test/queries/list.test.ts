@@ -20,7 +20,14 @@ import { type DatabaseClock, openDatabaseClock } from '../support/database-clock
 import { customerCreated } from '../support/facts.ts'
 import { COMPANY_ID } from '../support/given.ts'
 import { panelUser } from '../support/panel.ts'
-import { dataOf, idsOf, OTHER_COMPANY_ID, openShop, recordsOf, type Shop } from '../support/shop.ts'
+import {
+  dataOf,
+  idsOf,
+  OTHER_COMPANY_ID,
+  openTwoCompanies,
+  recordsOf,
+  type TwoCompanies,
+} from '../support/two-companies.ts'
 import { OWN_DATABASE, useApi, useCompany } from '../support/use-api.ts'
 
 const COUNT = 25
@@ -55,9 +62,9 @@ async function walk(next: (cursor: string | undefined) => Promise<Page>): Promis
 
 describe('lists', () => {
   const database = useDatabase()
-  let shop: Shop
+  let shop: TwoCompanies
   before(async () => {
-    shop = await openShop(database.url)
+    shop = await openTwoCompanies(database.url)
     // All at the same instant, so that times of change and deletion are equal.
     await shop.record(all.map((id) => customerCreated({ id, name: `Cliente ${id}`, external_id: `e${id}` })))
     await shop.record([customerCreated({ id: 1000, name: 'Alheio' })], OTHER_COMPANY_ID)
@@ -127,9 +134,9 @@ describe('lists', () => {
 
 describe('lists of what changed', () => {
   const database = useDatabase()
-  let shop: Shop
+  let shop: TwoCompanies
   before(async () => {
-    shop = await openShop(database.url)
+    shop = await openTwoCompanies(database.url)
     await shop.record(all.map((id) => customerCreated({ id, name: `Cliente ${id}`, external_id: `e${id}` })))
   })
   after(() => shop.core.close())
@@ -201,9 +208,9 @@ describe('lists of what changed', () => {
 
 describe('lists of deleted records', () => {
   const database = useDatabase()
-  let shop: Shop
+  let shop: TwoCompanies
   before(async () => {
-    shop = await openShop(database.url)
+    shop = await openTwoCompanies(database.url)
     await shop.record(
       all.map((id) => customerCreated({ id, name: `Cliente ${id}`, external_id: id === 3 ? null : `e${id}` })),
     )
@@ -258,9 +265,9 @@ describe('query plan of a page', () => {
   const COUNT = 20_000
 
   const database = useDatabase()
-  let shop: Shop
+  let shop: TwoCompanies
   before(async () => {
-    shop = await openShop(database.url)
+    shop = await openTwoCompanies(database.url)
     await shop.record([customerCreated({ id: 1, name: 'Cliente' })])
     // No statistics meanwhile: this tests the minute before the first autovacuum.
     await shop.core.pool.query('alter table customers set (autovacuum_enabled = false)')

@@ -28,17 +28,24 @@ import { categoryCreated, customerCreated, itemCreated, paymentTypeCreated, sale
 import { COMPANY_ID } from '../support/given.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
 import { placedOrder } from '../support/orders.ts'
-import { dataOf, idsOf, OTHER_COMPANY_ID, openShop, recordsOf, type Shop } from '../support/shop.ts'
 import { createTestUser, openTill, type TestTill, type TestUser } from '../support/till.ts'
+import {
+  dataOf,
+  idsOf,
+  OTHER_COMPANY_ID,
+  openTwoCompanies,
+  recordsOf,
+  type TwoCompanies,
+} from '../support/two-companies.ts'
 import { useApi, useCompany } from '../support/use-api.ts'
 
 const AWKWARD = 'Bebidas "frias" \\ 😀 "category_id":1,'
 
 describe('queries on the catalog', () => {
   const database = useDatabase()
-  let shop: Shop
+  let shop: TwoCompanies
   before(async () => {
-    shop = await openShop(database.url)
+    shop = await openTwoCompanies(database.url)
     await shop.record([
       categoryCreated({ id: 1, name: AWKWARD, external_id: 'beb' }),
       categoryCreated({ id: 2, name: 'Doces' }),
@@ -145,10 +152,10 @@ describe('queries on the catalog', () => {
 
 describe('queries on customers', () => {
   const database = useDatabase()
-  let shop: Shop
+  let shop: TwoCompanies
 
   before(async () => {
-    shop = await openShop(database.url)
+    shop = await openTwoCompanies(database.url)
     const details = { external_id: 'a', document: '52998224725' }
     await shop.record([
       customerCreated({ id: 1, name: 'José da Silva', ...details }),
@@ -243,7 +250,7 @@ describe('queries on customers', () => {
   })
 })
 
-async function openAnswer(shop: Shop): Promise<{ id: number; json: string }> {
+async function openAnswer(shop: TwoCompanies): Promise<{ id: number; json: string }> {
   const name = 'Zé "aspas" \\ \n\u2028 😀'
   const { json, record } = await shop.run(replaceCustomer, { external_id: 'z', name, person_type: 'PF' })
   return { id: (record as { id: number }).id, json }
@@ -254,9 +261,9 @@ const customer = { id: 4, external_id: null, name: 'Ana' }
 
 describe('queries on sales', () => {
   const database = useDatabase()
-  let shop: Shop
+  let shop: TwoCompanies
   before(async () => {
-    shop = await openShop(database.url)
+    shop = await openTwoCompanies(database.url)
     await shop.record([
       paymentTypeCreated({ id: 2, name: 'Crediário', kind: 'credit_account' }),
       paymentTypeCreated({ id: 1 }),

@@ -23,16 +23,16 @@ import {
 } from '../support/facts.ts'
 import { COMPANY_ID } from '../support/given.ts'
 import { explore } from '../support/random.ts'
-import { OTHER_COMPANY_ID, openShop, type Shop } from '../support/shop.ts'
+import { OTHER_COMPANY_ID, openTwoCompanies, type TwoCompanies } from '../support/two-companies.ts'
 
 const NONE = { count: 0, amount: '0.00' }
 
 describe('other parts of the start page', () => {
   const database = useDatabase()
-  let shop: Shop
+  let shop: TwoCompanies
 
   before(async () => {
-    shop = await openShop(database.url)
+    shop = await openTwoCompanies(database.url)
   })
   after(() => shop.core.close())
 
@@ -109,11 +109,11 @@ const SAO_PAULO = 'America/Sao_Paulo'
 
 describe('sums of sales on the start page', () => {
   const database = useDatabase()
-  let shop: Shop
+  let shop: TwoCompanies
   let id = 0
 
   before(async () => {
-    shop = await openShop(database.url)
+    shop = await openTwoCompanies(database.url)
     await shop.record([
       paymentTypeCreated({ id: 1, name: 'Dinheiro', kind: 'cash' }),
       paymentTypeCreated({ id: 2, name: 'Pix', kind: 'pix' }),

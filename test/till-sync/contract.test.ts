@@ -5,7 +5,14 @@ import { Unavailable } from '#lib/errors.ts'
 import type { KeyedSemaphore } from '#lib/fair-sharing.ts'
 import { ProviderMisconfigured } from '#payments/provider-port.ts'
 import { LIST_BODY_BYTES } from '#till-sync/till-requests.ts'
-import { notify, type OnlineShop, openShop, paymentOf, SECRET, told } from '../payment-notifications/shop.ts'
+import {
+  notify,
+  type OnlineStore,
+  openOnlineStore,
+  paymentOf,
+  SECRET,
+  told,
+} from '../payment-notifications/online-store.ts'
 import { type Json, type Reply, send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type FaultyApi, startFaultyApi } from '../support/faulty-api.ts'
@@ -279,7 +286,7 @@ describe('sync operations by contract', () => {
 describe('the receiver by contract', () => {
   const database = useDatabase()
   const provider = createMemoryProvider()
-  let shop: OnlineShop
+  let shop: OnlineStore
   let signed: string
   let hurried: TestApi
   let few: TestApi
@@ -292,7 +299,7 @@ describe('the receiver by contract', () => {
   }
 
   before(async () => {
-    shop = await openShop(database.url, { provider, log: ignoring })
+    shop = await openOnlineStore(database.url, { provider, log: ignoring })
     signed = await shop.store({ secret: SECRET })
     few = await startApi(database.url, { notificationsPerMinute: 1 })
     hurried = await startApi(database.url, { server: { headers_ms: 60, request_ms: 120, check_ms: 20 } })

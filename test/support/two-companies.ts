@@ -13,7 +13,7 @@ import { masterKeys } from './master-key.ts'
 export const OTHER_COMPANY_ID = COMPANY_ID + 1
 
 /** The ledger and read model of two companies in a real database. */
-export interface Shop {
+export interface TwoCompanies {
   readonly core: Core
   /** Records events unchanged, with one time, in the ledger of a company. */
   record(events: readonly NewEvent[], companyId?: number): Promise<Answer>
@@ -28,7 +28,7 @@ const recordEvents = command<readonly NewEvent[]>({
 })
 
 /** Opens the core on a fresh database and registers both companies. */
-export async function openShop(url: string): Promise<Shop> {
+export async function openTwoCompanies(url: string): Promise<TwoCompanies> {
   const core = await openCore({
     masterKeys,
     databaseUrl: url,
@@ -42,7 +42,7 @@ export async function openShop(url: string): Promise<Shop> {
     if (isRefusal(answer)) throw new Error(`refused: ${JSON.stringify(answer)}`)
     return answer
   }
-  const shop: Shop = {
+  const shop: TwoCompanies = {
     core,
     record: (events, companyId = COMPANY_ID) => run(companyId, recordEvents, events),
     run: (command, input) => run(COMPANY_ID, command, input),

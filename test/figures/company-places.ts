@@ -1,14 +1,14 @@
 import { addDays } from '#domain/instant.ts'
 import type { Json } from '../support/api.ts'
+import { FIRST_DAY, type FiguresCompany } from './figures-company.ts'
 import { figuresIn, fileRows } from './parse.ts'
 import type { Figures, FiguresPlace } from './places.ts'
-import { FIRST_DAY, type FiguresShop } from './shop.ts'
 
 /** Days before the first one on which something is sold. */
 const REACH = 2
 
 /** Figures without a period: refused sales, orders, stock and open accounts. */
-export async function shopPlaces(shop: FiguresShop): Promise<FiguresPlace[]> {
+export async function companyPlaces(shop: FiguresCompany): Promise<FiguresPlace[]> {
   const start = figuresIn((await shop.user.get('/painel')).html)
   return [
     ...(await refusedPlaces(shop, start)),
@@ -30,7 +30,7 @@ function refusedSalesOfMenu(start: Figures): number | undefined {
   return count === undefined ? undefined : count - others
 }
 
-async function refusedPlaces({ user, refused }: FiguresShop, start: Figures): Promise<FiguresPlace[]> {
+async function refusedPlaces({ user, refused }: FiguresCompany, start: Figures): Promise<FiguresPlace[]> {
   const tills = figuresIn((await user.get('/painel/caixas')).html)
   const listed = figuresIn((await user.get('/painel/caixas/recusadas')).html)
   const place = (name: string, count: number | undefined): FiguresPlace => ({
@@ -49,7 +49,7 @@ async function refusedPlaces({ user, refused }: FiguresShop, start: Figures): Pr
 
 const number = (text: string): number => Number(text.replace(',', '.'))
 
-async function orderPlaces({ company, user, orders }: FiguresShop): Promise<FiguresPlace[]> {
+async function orderPlaces({ company, user, orders }: FiguresCompany): Promise<FiguresPlace[]> {
   const [answers, pages, files]: [Figures, Figures, Figures] = [{}, {}, {}]
   for (const id of orders) {
     const order: Json = (await company.get(`/orders/${id}`)).body.data
@@ -94,7 +94,7 @@ async function orderPlaces({ company, user, orders }: FiguresShop): Promise<Figu
   ]
 }
 
-async function stockPlaces({ company, user, items }: FiguresShop, start: Figures): Promise<FiguresPlace[]> {
+async function stockPlaces({ company, user, items }: FiguresCompany, start: Figures): Promise<FiguresPlace[]> {
   const [answers, pages, files]: [Figures, Figures, Figures] = [{}, {}, {}]
   for (const { id } of items) {
     const { stock } = (await company.get(`/catalog/items/${id}`)).body.data
@@ -161,7 +161,7 @@ function fromAccounts(accounts: readonly Json[], { all, party, key }: (typeof SI
 }
 
 async function accountPlaces(
-  { company, user, parties }: FiguresShop,
+  { company, user, parties }: FiguresCompany,
   start: Figures,
   side: keyof typeof SIDES,
 ): Promise<FiguresPlace[]> {
@@ -233,7 +233,7 @@ async function accountPlaces(
 }
 
 /** All fees of all days, as the start page keeps them and as the acquirers do: all types of the shop have days. */
-async function acquirerPlaces({ user, today }: FiguresShop, start: Figures): Promise<FiguresPlace[]> {
+async function acquirerPlaces({ user, today }: FiguresCompany, start: Figures): Promise<FiguresPlace[]> {
   const marked = async (path: string) => figuresIn((await user.get(`/painel${path}`)).html)
   const days = `de=${addDays(FIRST_DAY, -REACH)}&ate=${addDays(today(), 1)}`
   const taken = await marked(`?periodo=intervalo&${days}`)

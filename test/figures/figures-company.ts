@@ -36,7 +36,7 @@ export interface Refused {
 }
 
 /** A company with its days so far. */
-export interface FiguresShop {
+export interface FiguresCompany {
   readonly api: TestApi
   readonly company: TestCompany
   readonly user: PanelUser
@@ -61,7 +61,7 @@ export interface FiguresShop {
 let stores = 0
 
 /** Opens a shop at the beginning of its first day. The clock is the shop's alone. */
-export async function openFiguresShop(api: TestApi, clock: DatabaseClock): Promise<FiguresShop> {
+export async function openFiguresCompany(api: TestApi, clock: DatabaseClock): Promise<FiguresCompany> {
   let day = FIRST_DAY
   let minutes = 0
   const now = (): string => new Date(Date.parse(startOfDay(day, ZONE)) + OPENS_MS + minutes * MINUTE_MS).toISOString()

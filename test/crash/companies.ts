@@ -5,7 +5,7 @@ import { panelUser } from '../support/panel.ts'
 import { openTill } from '../support/till.ts'
 
 /** A company prepared for a run. */
-export interface Shop {
+export interface PlayedCompany {
   readonly companyId: number
   readonly databaseUrl: string
   readonly key: string
@@ -25,10 +25,10 @@ const PLENTY = 100_000
 const FEW = 40
 
 /** Creates companies with all data that a run needs. */
-export async function openShops(databaseUrl: string, count: number, webhookUrl: string): Promise<Shop[]> {
+export async function openCompanies(databaseUrl: string, count: number, webhookUrl: string): Promise<PlayedCompany[]> {
   const office = await startApi(databaseUrl)
   try {
-    const shops: Shop[] = []
+    const shops: PlayedCompany[] = []
     for (let n = 0; n < count; n++) {
       const company = await office.company()
       const products = new Map<number, number>()

@@ -41,7 +41,7 @@ export interface Stranger {
 }
 
 /** Company with an online store, its orders, and notifications about them. */
-export interface OnlineShop {
+export interface OnlineStore {
   readonly api: TestApi
   readonly company: TestCompany
   readonly alias: string
@@ -60,11 +60,11 @@ export interface OnlineShop {
   close(): Promise<void>
 }
 
-export async function openShop(databaseUrl: string, options: TestApiOptions, idsFrom = 0): Promise<OnlineShop> {
+export async function openOnlineStore(databaseUrl: string, options: TestApiOptions, idsFrom = 0): Promise<OnlineStore> {
   const api = await startApi(databaseUrl, options)
   const company = await api.company({ idsFrom })
   let stores = 0
-  const store: OnlineShop['store'] = async (
+  const store: OnlineStore['store'] = async (
     { secret = null, sandbox = true, token = 'TEST-token' } = {},
     of = company,
   ) => {
@@ -150,7 +150,7 @@ export const addressOf = (url: string, alias: string, orderId: number | string):
   `${url}/webhook/paymentprovider/${alias}/${orderId}`
 
 export const notify = (
-  { api, alias }: Pick<OnlineShop, 'api' | 'alias'>,
+  { api, alias }: Pick<OnlineStore, 'api' | 'alias'>,
   orderId: number | string,
   body: unknown,
   headers?: Record<string, string>,

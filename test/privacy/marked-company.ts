@@ -61,7 +61,7 @@ const person = ({ word, cpf, phone, email }: Markers) => ({
 /** As programs send it. */
 const sentPerson = (markers: Markers) => ({ ...person(markers), metadata: { nota: markers.word('meta') } })
 
-export interface MarkedShop {
+export interface MarkedCompany {
   readonly company: TestCompany
   /** Persons to erase, customers first. */
   readonly subjects: string[]
@@ -91,14 +91,14 @@ const created = (reply: { status: number; text: string; body: Json }): Json => {
 }
 
 /** Company with persons from every interface, with a marker in every personal field. */
-export async function openMarkedShop({
+export async function openMarkedCompany({
   api,
   provider,
   markers,
   unkept,
   webhookUrl,
   run,
-}: Opening): Promise<MarkedShop> {
+}: Opening): Promise<MarkedCompany> {
   const { word, email } = markers
   const company = await api.company()
   created(await company.post('/webhooks', { url: webhookUrl, events: ['basic'] }))
