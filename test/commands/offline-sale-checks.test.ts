@@ -129,7 +129,6 @@ describe('fingerprint of an offline sale', () => {
 })
 
 const CASH = 1
-const BY_CARD = 2
 const isCash = ({ payment_type_id }: OfflineSale['payments'][number]) => payment_type_id === CASH
 
 const sumsOf = (fields: object = {}): OfflineSaleSums => addUp(OfflineSaleInput.parse(offlineSaleOf(fields)), isCash)
@@ -203,32 +202,32 @@ describe('sums of an offline sale', () => {
     ['the received amount only', { amount_received: 15, change: null }, { received: '15.00', change: '5.00' }],
     [
       'a received amount of zero without cash payments',
-      { amount_received: 0, change: 0, ...paid([BY_CARD, 10]) },
+      { amount_received: 0, change: 0, ...paid([CARD, 10]) },
       { received: '0.00', change: '0.00', warned: ['amount_received_differs'] },
     ],
     [
       'received cash beside a card',
-      { amount_received: 4, change: 0, ...paid([BY_CARD, 6], [CASH, 4]) },
+      { amount_received: 4, change: 0, ...paid([CARD, 6], [CASH, 4]) },
       { received: '4.00', change: '0.00', warned: ['amount_received_differs'] },
     ],
     [
       'cash beside a card, and its change',
-      { amount_received: 5, change: 1, ...paid([BY_CARD, 6], [CASH, 4]) },
+      { amount_received: 5, change: 1, ...paid([CARD, 6], [CASH, 4]) },
       { received: '5.00', change: '1.00', warned: ['amount_received_differs'] },
     ],
     [
       'cash beside a card, without its change',
-      { amount_received: 5, change: null, ...paid([BY_CARD, 6], [CASH, 4]) },
+      { amount_received: 5, change: null, ...paid([CARD, 6], [CASH, 4]) },
       { received: '5.00', change: '1.00', warned: ['amount_received_differs'] },
     ],
     [
       'cash with its change beside a card',
-      { amount_received: 5, change: 1, ...paid([BY_CARD, 6], [CASH, 5]) },
+      { amount_received: 5, change: 1, ...paid([CARD, 6], [CASH, 5]) },
       { received: '5.00', change: '1.00', warned: ['amount_received_differs'] },
     ],
     [
       'all of mixed payments',
-      { amount_received: 10, change: 0, ...paid([BY_CARD, 6], [CASH, 4]) },
+      { amount_received: 10, change: 0, ...paid([CARD, 6], [CASH, 4]) },
       { received: '10.00', change: '0.00' },
     ],
     [
@@ -248,7 +247,7 @@ describe('sums of an offline sale', () => {
     ],
     [
       'a received amount below the cash beside a card',
-      { amount_received: 1, change: 0, ...paid([BY_CARD, 6], [CASH, 4]) },
+      { amount_received: 1, change: 0, ...paid([CARD, 6], [CASH, 4]) },
       { received: '1.00', change: '0.00', warned: ['amount_received_differs'] },
     ],
     [
@@ -277,10 +276,10 @@ describe('sums of an offline sale', () => {
       { amount_received: 0, change: 0, ...paid([CASH, 30]) },
       ['payments', 'change'],
     ],
-    ['change that does not fit a card', { amount_received: 50, change: 41, ...paid([BY_CARD, 10]) }, ['change']],
+    ['change that does not fit a card', { amount_received: 50, change: 41, ...paid([CARD, 10]) }, ['change']],
     ['no payments', { payments: [] }, ['payments']],
     ['less received than the total', { amount_received: 9, change: 0, ...paid([CASH, 9]) }, ['change']],
-    ['a half that was received by card', { amount_received: 5, change: 0, ...paid([BY_CARD, 5]) }, ['change']],
+    ['a half that was received by card', { amount_received: 5, change: 0, ...paid([CARD, 5]) }, ['change']],
   ]
   for (const [what, fields, wrong] of contradictions) {
     it(`refuse ${what} [UP-7, UP-20, UP-21]`, () => {
@@ -333,7 +332,7 @@ describe('any accepted sums', () => {
           total: total / 100,
           amount_received: received === null ? null : received / 100,
           change: change / 100,
-          ...paid([BY_CARD, byCard / 100], [CASH, (inCash + (isNet ? 0 : change)) / 100]),
+          ...paid([CARD, byCard / 100], [CASH, (inCash + (isNet ? 0 : change)) / 100]),
         })
         if (Object.keys(sums.wrong).length > 0) {
           const isAbove = lines.some(({ thousandths, off }) => off > Math.ceil(thousandths / 1000))
