@@ -1,6 +1,6 @@
 import { permissionsOf } from '#domain/rights.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { candidatesOf, createHeadWords, guessMapping, type ImportMapping } from '#panel/import/file-heads.ts'
+import { candidatesOf, createHeadWords, guessMapping, type ImportMapping } from '#panel/import/column-titles.ts'
 import { IMPORTED } from '#panel/import/import-kinds.ts'
 import type { ChosenMarks } from '#panel/import/import-lines.ts'
 import { isWrong, rowMessages, validRows } from '#panel/import/import-plan.ts'
