@@ -21,8 +21,8 @@ import { type LiveWatch, watchLive } from './live-watch.ts'
 import { fieldsIn, type Pairs, written } from './pages.ts'
 import { multipart } from './panel-attack.ts'
 
-/** Rounds of 40 requests, 10 at once: 400 requests; `--depth 125` makes 50,000. */
-const [ROUNDS, STEPS, AT_ONCE] = [10, 40, 10]
+/** Rounds of 40 requests, 10 at once: 800 requests; `--depth 63` makes 50,000. */
+const [ROUNDS, STEPS, AT_ONCE] = [20, 40, 10]
 
 /** As of the random attack on the panel. */
 const WAIT_MS = DEPTH > 1 && !process.env.CI ? 250 : 2_000
