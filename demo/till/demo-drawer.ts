@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { fromCents } from '#domain/money.ts'
+import { StepRefused } from '#lib/errors.ts'
 import {
   type Answer,
   type Call,
@@ -17,11 +18,11 @@ export interface Credentials {
   readonly password: string
 }
 
-/** Response that a retry would not change. */
-export class Refusal extends Error {
-  override readonly name = 'Refusal'
-  constructor({ status, body }: Answer) {
-    super(`service responded ${status}: ${body?.message ?? 'without a message'}`)
+/** Response that a retry would not change; its own message is for the person at the counter. */
+export class Refusal extends StepRefused {
+  constructor({ status }: Answer) {
+    const reason = status === 401 ? 'wrong e-mail or password, or an ended login' : 'the request is wrong'
+    super(`http_${status}`, `The service answered ${status}: ${reason}.`)
   }
 }
 

@@ -11,6 +11,7 @@ import { type Answer, createNarrator, type Narrator, tellOrder, tellWebhook } fr
 import { invalid } from '#domain/refusals.ts'
 import { parseVkey, type VerifierKey, vkeyOf } from '#integrity/note.ts'
 import { streamOf } from '#ledger/command.ts'
+import { requestRefusal } from './service-client.ts'
 import { portOf, Refused, type Verbs } from './verb.ts'
 
 /** Demonstrates a sale on a running service step by step, with real requests and answers. */
@@ -22,6 +23,7 @@ export const demoVerbs: Verbs<'demo'> = {
       const known = key === undefined ? await demoCompany(context.config) : null
       const narrator = createNarrator(base, key ?? known?.api_key ?? '', process.stdout)
       const me = await narrator.get('Show the company and limits of the API key', '/me', whoLine)
+      if (me.status !== 200) throw requestRefusal(me.status, me.body?.error)
       await demonstrateSale(narrator)
       if (known) await tellWebhook(narrator, known.user)
       const store = known?.store

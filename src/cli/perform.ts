@@ -277,10 +277,10 @@ const identifyingFlags = (name: Name, values: FlagValues): string[] =>
 
 /** The flag that a field's value came from: `settles-in` of `settles_in_days`. */
 function flagOf(field: string, flags: Flags): string | undefined {
-  const words = (flag: string) => flag.replaceAll('-', '_')
-  const isPart = (flag: string) => field.startsWith(`${words(flag)}_`) || field.endsWith(`_${words(flag)}`)
+  const named = field.replace(/\[\d+\]$/, '').replaceAll('_', '-')
+  const isPart = (flag: string) => named.startsWith(`${flag}-`) || named.endsWith(`-${flag}`)
   const names = Object.keys(flags)
-  return names.find((flag) => words(flag) === field) ?? names.filter(isPart).sort((a, b) => b.length - a.length)[0]
+  return names.find((flag) => flag === named) ?? names.filter(isPart).sort((a, b) => b.length - a.length)[0]
 }
 
 /** A wrong value beside its flag: `--cnpj "112": must be …`. Secrets are not repeated. */
@@ -290,6 +290,7 @@ function describeField(field: string, texts: readonly string[], name: Name, valu
   if (flag === undefined) return `${field}: ${texts.join('; ')}`
   const value = values[flag]
   const shown = !flags[flag]?.isSecret && typeof value === 'string' ? ` "${value}"` : ''
-  const wanted = flags[flag]?.value === 'yes|no' ? ['must be yes or no'] : texts
+  const placeholder = flags[flag]?.value
+  const wanted = placeholder === 'yes|no' || texts[0] === 'is invalid' ? [`must be ${placeholder}`] : texts
   return `--${flag}${shown}: ${wanted.join('; ')}`
 }

@@ -91,6 +91,12 @@ export async function serviceRefusalOf(response: Response): Promise<RequestRefus
   const seconds = Number(headers.get('Retry-After') ?? Number.NaN)
   if (RETRYABLE_STATUSES.includes(status))
     return new ServiceUnreachable(code, Number.isFinite(seconds) ? seconds * 1000 : null)
+  return requestRefusal(status, error)
+}
+
+/** The error of an answer that no retry would change. */
+export function requestRefusal(status: number, error: Partial<RequestRefused> | undefined): RequestRefused {
+  const code = error?.code ?? `http_${status}`
   const message = refusalInEnglish(code) ?? `The service answered ${status} ${code}.`
   return new RequestRefused(code, message, detailsInEnglish(error?.details))
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { expect } from 'chai'
 import { parseCommandLine, usageFor, WrongUsage } from '#cli/arguments.ts'
@@ -255,16 +255,26 @@ describe('secrets of the command line', () => {
   })
 })
 
-/** Sources of the messages that verbs can get. */
+const VERB_FILES = readdirSync('src/cli').filter((file) => file.endsWith('.ts'))
+
+/** Sources of the messages that verbs can get: what they import, values of fields, and GET routes for `ledger as-of`. */
 const SOURCES = [
-  ...['company', 'user', 'api-key', 'store', 'payment-type', 'fiscal-document', 'invitation'].map(
-    (area) => `commands/${area}-commands.ts`,
-  ),
-  ...['commands/forget-person.ts', 'src/access/login.ts', 'src/access/passwords.ts'],
-  ...['text', 'instant', 'money', 'person-values'].map((name) => `src/domain/${name}.ts`),
-  ...['src/integrity/as-of.ts', 'src/records/query-values.ts', 'src/records/sale-filters.ts'],
+  ...new Set([
+    ...VERB_FILES.flatMap((file) =>
+      Array.from(readFileSync(`src/cli/${file}`, 'utf8').matchAll(/from '#(commands|access)\/([^']+)'/g)).map(
+        ([, folder = '', name = '']) => (folder === 'access' ? `src/access/${name}` : `${folder}/${name}`),
+      ),
+    ),
+    ...['text', 'instant', 'money', 'person-values'].map((name) => `src/domain/${name}.ts`),
+    ...['integrity/as-of', 'api/read-as-of', 'api/request'].map((name) => `src/${name}.ts`),
+    ...readdirSync('src/records').map((name) => `src/records/${name}`),
+    ...readdirSync('queries')
+      .filter((name) => /^(?:record|request|finance)/.test(name))
+      .map((name) => `queries/${name}`),
+    ...readdirSync('src/api/v1').map((name) => `src/api/v1/${name}`),
+  ]),
 ]
-const PORTUGUESE = /^(?:deve|não|preencha|informe|é|tem|começa|um|só|já|campo|o livro) /
+const PORTUGUESE = /^(?:deve|não|preencha|informe|é|tem|começa|um documento|só|já|campo|o livro) /
 /** Literals and templates without conditions; an expression counts as a number. */
 const TEXT = /'((?:\\.|[^'\\\n])*)'|`((?:[^`$?]|\$\{[^}?]*\})*)`/g
 

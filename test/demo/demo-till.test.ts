@@ -99,7 +99,7 @@ describe('session of the reference till', () => {
     const { session } = open()
     const error = await session.call(status).catch((reason: unknown) => reason)
     expect(error).to.be.instanceOf(Refusal)
-    expect((error as Refusal).message).to.equal('service responded 422: Há dados inválidos na requisição.')
+    expect((error as Refusal).message).to.equal('The service answered 422: the request is wrong.')
     expect(session.retries()).to.equal(0)
     script = [{ status: 401 }]
     expect(

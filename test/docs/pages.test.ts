@@ -8,6 +8,7 @@ import * as z from 'zod'
 import { GuideMarkdown, guidePage } from '#api/docs/docs-guides.tsx'
 import { eventReference, eventsOfArea, shapesOfEvents } from '#api/docs/docs-webhooks.tsx'
 import { GUIDES, readGuide, withSnippets } from '#api/docs/guides.tsx'
+import { type CliCommand, COMMANDS, find } from '#cli/commands.ts'
 import { EVENT_AREAS, EVENT_TYPES } from '#events/catalogue.ts'
 import { eventType, kindsOf, money, newVersion, personal, quantity, text } from '#events/event-definitions.ts'
 import { houseFaultsOf } from '../../tools/house.ts'
@@ -22,6 +23,14 @@ import {
   titleFaultsOf,
   wordFaultsOf,
 } from '../../tools/words.ts'
+
+/** Scripts of npm that pages name. */
+const SCRIPTS: Readonly<Record<string, string>> = Object.assign(
+  {},
+  ...['.', 'examples', 'clients/typescript'].map(
+    (folder) => JSON.parse(readFileSync(`${folder}/package.json`, 'utf8')).scripts,
+  ),
+)
 
 const fencesOf = (text: string) => [...text.matchAll(/^```[\s\S]*?^```$/gm)].map(([fence]) => fence)
 const withoutFences = (text: string) => text.replace(/^```[\s\S]*?^```$/gm, '')
@@ -158,6 +167,64 @@ describe('links of the documentation', () => {
       expect(linksOf(page).filter((link) => isBroken(page, link))).to.deep.equal([])
     })
   }
+})
+
+/** Code of a page: fenced and indented blocks, and code within lines. */
+const codeOf = (text: string): string[] =>
+  Array.from(text.matchAll(/^```[^\n]*\n([\s\S]*?)^ *```$|^ {4,}(\S.*)$|`([^`\n]+)`/gm), ([, block, line, inline]) =>
+    (block ?? line ?? inline ?? '').replace(/\\\n\s*/g, ' '),
+  )
+
+/** Words of each call of the command line in code: `tillbook VERB …` alone, or behind `tillbook --`. */
+const callsIn = (code: string): string[][] =>
+  Array.from(
+    code.matchAll(/(?:^\$? *|tillbook )tillbook (?!--)|\btillbook -- /gm),
+    ({ index = 0, 0: start }) =>
+      code
+        .slice(index + start.length)
+        .split(/[\n|;)>]|&&|#/)[0]
+        ?.trim()
+        .split(/\s+/) ?? [],
+  ).filter(([verb = '']) => /^[a-z][a-z-]+$/.test(verb) && verb !== 'help')
+
+/** What the command line or package.json does not know of a page's commands. */
+function commandFaultsOf(text: string): string[] {
+  const faults: string[] = []
+  for (const code of codeOf(text)) {
+    for (const words of callsIn(code)) {
+      const found = find(words)
+      if ('candidates' in found) {
+        if (found.candidates.length === Object.keys(COMMANDS).length) faults.push(`no verb: ${words.join(' ')}`)
+        continue
+      }
+      const { flags } = COMMANDS[found.name] as CliCommand
+      for (const word of found.rest) {
+        const flag = /^--([a-z][\w-]*)/.exec(word)?.[1]
+        if (flag && flag !== 'json' && !Object.hasOwn(flags, flag)) faults.push(`${found.name}: no flag --${flag}`)
+      }
+    }
+    for (const [, script = ''] of code.matchAll(/\bnpm run (?:-s |--prefix \S+ )*([a-z][\w:-]*)/g))
+      if (!Object.hasOwn(SCRIPTS, script)) faults.push(`no npm script ${script}`)
+  }
+  return faults
+}
+
+describe('commands of the documentation', () => {
+  for (const page of PAGES) {
+    it(`${page} names verbs, flags and scripts that exist`, () => {
+      expect(commandFaultsOf(readFileSync(page, 'utf8'))).to.deep.equal([])
+    })
+  }
+
+  it('finds an unknown verb, flag and script', () => {
+    const page =
+      '`tillbook key make --name x`\n\n    npm run -s tillbook -- ledger seal --every\n\n```sh\nnpm run nothing\n```\n'
+    expect(commandFaultsOf(page.replace('key make', 'keys'))).to.deep.equal([
+      'no verb: keys --name x',
+      'ledger seal: no flag --every',
+      'no npm script nothing',
+    ])
+  })
 })
 
 describe('SECURITY.md', () => {
