@@ -2,10 +2,13 @@ import type { Product } from './records.ts'
 
 /** Text as searches compare it: no accents, lower case. */
 export const fold = (text: string): string =>
-  text
-    .normalize('NFD')
-    .replace(/[\u0300-\u036f]/g, '')
-    .toLowerCase()
+  // Most codes have no accents, and 50,000 of them are read at each start.
+  /^[\x20-\x7e]*$/.test(text)
+    ? text.toLowerCase()
+    : text
+        .normalize('NFD')
+        .replace(/[\u0300-\u036f]/g, '')
+        .toLowerCase()
 
 /** Products in memory, found by name, SKU or barcode. */
 export interface Catalog {
@@ -21,15 +24,25 @@ const SHOWN = 30
 
 const withoutZeros = (sku: string): string => sku.replace(/^0+(?=.)/, '')
 
-export function createCatalog(products: readonly Product[]): Catalog {
+function mapCodes(products: readonly Product[]) {
   const barcodes = new Map<string, Product>()
   const skus = new Map<string, Product>()
   for (const product of products) {
     if (product.barcode !== '') barcodes.set(product.barcode, product)
     if (product.sku !== '') skus.set(withoutZeros(fold(product.sku)), product)
   }
-  const bySku = (sku: string) => skus.get(withoutZeros(fold(sku)))
-  const byCode = (code: string) => barcodes.get(code) ?? bySku(code)
+  return { barcodes, skus }
+}
+
+export function createCatalog(products: readonly Product[]): Catalog {
+  let maps: ReturnType<typeof mapCodes> | undefined
+  // Made at the first use: the screen does not wait for them.
+  const codes = () => {
+    maps ??= mapCodes(products)
+    return maps
+  }
+  const bySku = (sku: string) => codes().skus.get(withoutZeros(fold(sku)))
+  const byCode = (code: string) => codes().barcodes.get(code) ?? bySku(code)
   return {
     size: products.length,
     bySku,
