@@ -7,8 +7,8 @@ import type { Operator } from './stored.ts'
 import { leave, logIn, unlock, unsentFile } from './till-login.ts'
 
 export function LoginScreen() {
-  const [till, { screen, operators }] = useTill()
-  const [email, setEmail] = useState('')
+  const [till, { screen, operators, current }] = useTill()
+  const [email, setEmail] = useState(current?.email ?? '')
   const [password, setPassword] = useState('')
   const companies = screen.name === 'login' ? screen.companies : []
   const enter = async (companyId: number | null) => {
@@ -31,10 +31,25 @@ export function LoginScreen() {
       <h1>Entrar no caixa</h1>
       <p>Use o mesmo e-mail e a mesma senha do painel.</p>
       <Form onSubmit={() => enter(null)}>
-        <Field label="E-mail" type="email" value={email} onInput={setEmail} isFirst autocomplete="username" />
-        <Field label="Senha" type="password" value={password} onInput={setPassword} autocomplete="current-password" />
+        <Field
+          label="E-mail"
+          type="email"
+          value={email}
+          onInput={setEmail}
+          isFirst={!current}
+          autocomplete="username"
+        />
+        <Field
+          label="Senha"
+          type="password"
+          value={password}
+          onInput={setPassword}
+          isFirst={current !== null}
+          autocomplete="current-password"
+        />
         <SubmitButton>Entrar</SubmitButton>
       </Form>
+      {current && !current.pin && <Button onClick={() => show(till, { name: 'sell' })}>Voltar</Button>}
       {operators.some(({ pin }) => pin) && (
         <Button onClick={() => show(till, { name: 'locked' })}>Entrar com PIN</Button>
       )}

@@ -100,6 +100,7 @@ function Head() {
   const [till, state] = useTill()
   const { device, current, parked, connection, hasUpdate, cart } = state
   const unsent = unsentOf(state)
+  const refused = refusedOf(state).records.length
   return (
     <header>
       <p>
@@ -108,7 +109,7 @@ function Head() {
       <p class={`connection ${connection}`} role="status">
         {CONNECTIONS[connection]}
         {unsent > 0 && ` · ${unsent} a enviar`}
-        {refusedOf(state).records.length > 0 && ` · ${refusedOf(state).records.length} recusados`}
+        {refused > 0 && ` · ${refused === 1 ? '1 recusado' : `${refused} recusados`}`}
       </p>
       <Warnings />
       <nav>

@@ -1,6 +1,8 @@
 import { create } from 'qrcode/lib/core/qrcode.js'
 
 const QUIET = 4
+/** Four dots of a thermal printer, which scanners read from paper. */
+const MODULE_MM = 0.5
 
 /** A QR code as one path, sharp at any size. */
 export function QrCode({ text, label }: { text: string; label: string }) {
@@ -13,6 +15,7 @@ export function QrCode({ text, label }: { text: string; label: string }) {
   return (
     <svg
       class="qr"
+      width={`${side * MODULE_MM}mm`}
       viewBox={`0 0 ${side} ${side}`}
       role="img"
       aria-label={label}

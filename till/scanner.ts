@@ -1,7 +1,7 @@
-/** Scanners that type: keys faster than a person's, ended by Enter. */
-const LONGEST_GAP_MS = 60
-/** Where nothing is typed into, no person types: a slow scanner is heard too. */
-const LONGEST_GAP_OUTSIDE_MS = 500
+/** Scanners that type: in a field keys on average faster than a person's, ended by Enter. Elsewhere no person types. */
+const MEAN_GAP_MS = 60
+/** A busy device hands keys on late. */
+const LONGEST_GAP_MS = 400
 const SHORTEST_CODE = 5
 const LONGEST_CODE = 2_000
 
@@ -17,14 +17,16 @@ const isField = (target: EventTarget | null): target is Field =>
 export function listenToScanner(onCode: (code: string) => void): () => void {
   let typed = ''
   let before = ''
+  let first = 0
   let last = Number.NEGATIVE_INFINITY
   const listen = (event: KeyboardEvent) => {
     const { key, timeStamp, target } = event
     if (event.ctrlKey || event.altKey || event.metaKey) return
-    const isFast = timeStamp - last < (isField(target) ? LONGEST_GAP_MS : LONGEST_GAP_OUTSIDE_MS)
+    const isFast = timeStamp - last < LONGEST_GAP_MS
     last = timeStamp
     if (key === 'Enter') {
-      const code = isFast && typed.length >= SHORTEST_CODE ? typed : ''
+      const isTyped = isField(target) && timeStamp - first > MEAN_GAP_MS * typed.length
+      const code = isFast && !isTyped && typed.length >= SHORTEST_CODE ? typed : ''
       typed = ''
       if (code === '' || (target instanceof HTMLElement && target.dataset.codes !== undefined)) return
       event.preventDefault()
@@ -34,6 +36,7 @@ export function listenToScanner(onCode: (code: string) => void): () => void {
     } else if (key.length === 1) {
       if (!isFast) {
         typed = ''
+        first = timeStamp
         before = isField(target) ? target.value : ''
       }
       typed = (typed + key).slice(-LONGEST_CODE)

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { save, say, show } from './context.ts'
 import { Button, Field, Form, SubmitButton, useKeys, useTill } from './parts.tsx'
 import { isPin } from './pins.ts'
@@ -30,7 +30,8 @@ export function SettingsScreen() {
         Caixa {device?.number}. {catalog.size} produtos.{' '}
         {isPersisted
           ? 'O navegador garante que guarda os dados.'
-          : 'O navegador não garante que guarda os dados: instale o aplicativo e não limpe o histórico.'}
+          : 'O navegador não garante que guarda os dados: instale o aplicativo e não limpe o histórico.'}{' '}
+        <Space />
       </p>
       <Form onSubmit={savePin}>
         <Field label="Seu PIN neste aparelho" type="password" mode="numeric" value={pin} onInput={setPinText} />
@@ -65,6 +66,21 @@ export function SettingsScreen() {
       </Button>
     </main>
   )
+}
+
+const MEGABYTE = 1_000_000
+
+/** What the browser says of its disk. */
+function Space() {
+  const [text, setText] = useState('')
+  useEffect(() => {
+    navigator.storage.estimate().then(
+      ({ usage = 0, quota = 0 }) =>
+        setText(`Espaço usado: ${Math.ceil(usage / MEGABYTE)} de ${Math.floor(quota / MEGABYTE)} MB.`),
+      () => {},
+    )
+  }, [])
+  return <>{text}</>
 }
 
 interface ChoiceProps {

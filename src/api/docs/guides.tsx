@@ -79,12 +79,17 @@ export const GUIDES: readonly Guide[] = [
   },
 ]
 
-/** About Brazilian law: `docs/guias/{name}.md` alone, with its own snippets. */
+/** For shops and about Brazilian law: `docs/guias/{name}.md` alone, with its own snippets. */
 export const PORTUGUESE_GUIDES: readonly Omit<Guide, 'englishTitle'>[] = [
   {
     name: 'nfce',
     title: 'De uma venda a uma NFC-e',
     about: 'de onde sai cada campo do documento fiscal',
+  },
+  {
+    name: 'caixa',
+    title: 'Guia do caixa',
+    about: 'vender, trocar e fechar a gaveta no aplicativo /caixa',
   },
 ]
 
