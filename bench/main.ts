@@ -11,6 +11,7 @@ import { type Line, reportOf } from './report.ts'
 import { benchSales, SALES_BENCHMARKS } from './sales.ts'
 import { type Environment, withEnvironment } from './servers.ts'
 import { benchStartPage, START_PAGE_BENCHMARKS } from './start-page.ts'
+import { benchTools, TOOL_BENCHMARKS } from './tools.ts'
 import { benchWebhooks, WEBHOOK_BENCHMARKS } from './webhooks.ts'
 
 /**
@@ -30,6 +31,7 @@ const BENCHMARKS: readonly (readonly [readonly string[], Bench])[] = [
   [REBUILD_BENCHMARKS, benchRebuild],
   [WEBHOOK_BENCHMARKS, benchWebhooks],
   [START_PAGE_BENCHMARKS, benchStartPage],
+  [TOOL_BENCHMARKS, benchTools],
   [MIXED_BENCHMARKS, benchMixed],
   [COST_BENCHMARKS, benchCosts],
 ]

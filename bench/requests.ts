@@ -49,17 +49,34 @@ const CREATED_AT = new Date(SOLD_AT).toISOString()
 /** One in this number of sales has a customer. */
 const SALES_OF_A_CUSTOMER = 3
 
-/** POST /sales of a few items, paid by card. */
-export function postSale(shop: Shop, name: string, customer_external_id?: string): Call {
+/** A sale of a few items, paid by card. */
+function saleOf(shop: Shop, name: string, customer_external_id?: string) {
   const { items, cents } = pickItems(shop)
-  const body = {
+  return {
     external_id: name,
     sold_at: SOLD_AT,
     items: items.map((item) => ({ catalog_item_id: item.id, quantity: '1.000' })),
     payments: [{ payment_type_id: shop.cardId, amount: (cents / 100).toFixed(2) }],
     customer_external_id,
   }
-  return call('POST', '/api/v1/sales', { headers: { ...bearer(shop.key), 'Idempotency-Key': name }, body, status: 201 })
+}
+
+/** POST /sales. */
+export function postSale(shop: Shop, name: string, customer?: string): Call {
+  const headers = { ...bearer(shop.key), 'Idempotency-Key': name }
+  return call('POST', '/api/v1/sales', { headers, body: saleOf(shop, name, customer), status: 201 })
+}
+
+/** The same by the tool of agents. */
+export function saleTools(shops: readonly Shop[]): () => Call {
+  const [next, nextShop] = [names('agente'), inTurn(shops)]
+  return () => {
+    const [shop, idempotency_key] = [nextShop(), next()]
+    const given = { ...saleOf(shop, idempotency_key), idempotency_key }
+    const params = { name: 'createSale', arguments: given }
+    const headers = { ...bearer(shop.key), Accept: 'application/json, text/event-stream' }
+    return call('POST', '/mcp', { headers, body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params } })
+  }
 }
 
 export function createSales(shops: readonly Shop[]): () => Call {

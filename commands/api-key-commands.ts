@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { Instant } from '#domain/instant.ts'
+import { Money } from '#domain/money.ts'
 import { invalid, refuse } from '#domain/refusals.ts'
 import { inOrder, SCOPES } from '#domain/rights.ts'
 import { boundedText } from '#domain/text.ts'
@@ -10,13 +11,16 @@ import { ownCompany } from '#projections/companies.ts'
 import type { RecordId } from './record-commands.ts'
 
 /** Limit of active keys (neither revoked nor expired) per company (KEY-4). */
-export const MAX_ACTIVE_KEYS = 5
+export const MAX_ACTIVE_KEYS = 20
 
 /** Prefix and hash of the key; only the caller knows the key itself. */
 export const CreateApiKeyInput = z.strictObject({
   name: boundedText(80),
   scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length),
   expires_at: Instant.nullish(),
+  /** Sum of sales, accounts and refunds that a call, and a day of the company, may record (AGENT-1203). */
+  max_amount_per_call: Money.nullish(),
+  max_amount_per_day: Money.nullish(),
   prefix: z.string(),
   hash: z.instanceof(Buffer),
 })
@@ -25,13 +29,18 @@ export type CreateApiKeyInput = z.infer<typeof CreateApiKeyInput>
 export const createApiKey = command<CreateApiKeyInput>({
   permission: 'manage_integrations',
   needs: () => [ownCompany],
-  decide(rows, { name, scopes, prefix, hash, expires_at = null }, { companyId, recordedAt: now, nextId }) {
+  decide(rows, { hash, ...input }, { companyId, recordedAt: now, nextId }) {
+    const { name, scopes, prefix, expires_at = null, max_amount_per_call, max_amount_per_day } = input
     if (expires_at !== null && expires_at <= now) return invalid('expires_at', 'deve estar no futuro')
     const keys = rows.get(ownCompany)?.active_keys ?? []
     const active = keys.filter((key) => key.expires_at === null || key.expires_at > now)
     if (active.length >= MAX_ACTIVE_KEYS) return refuse('key_limit_reached')
     const id = nextId('api_key')
-    const created = event('ApiKeyCreated', { id, name, prefix, scopes: inOrder(scopes), expires_at })
+    const limits = {
+      ...(max_amount_per_call && { max_amount_per_call }),
+      ...(max_amount_per_day && { max_amount_per_day }),
+    }
+    const created = event('ApiKeyCreated', { id, name, prefix, scopes: inOrder(scopes), expires_at, ...limits })
     const secret: ApiKeySecret = { company_id: companyId, api_key_id: id, hash }
     return accept('created', created.subject, [created], [{ table: apiKeySecrets, row: secret }])
   },

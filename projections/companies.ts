@@ -37,7 +37,7 @@ export interface CompanyRow extends ChangedFields {
   zone_changed: boolean
   plan: string
   cnpj: string
-  /** Keys that are not revoked, including expired ones. At most five may be active. */
+  /** Keys that are not revoked, including expired ones. At most twenty may be active. */
   active_keys: { id: number; expires_at: string | null; scopes: string[] }[]
   /** User ids of active owners; the last one cannot be removed. */
   active_owners: number[]

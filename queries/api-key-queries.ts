@@ -11,7 +11,7 @@ interface MeRow {
   >
   plan: string
   timezone: string
-  key: { id: number; name: string; prefix: string; scopes: string[]; created_at: string; expires_at: string | null }
+  key: ApiKeyObject
   now: string
   revision: number
 }
@@ -34,7 +34,7 @@ export async function getMe(reader: Reader, keyId: number): Promise<{ me: object
   const [row] = rows
   if (!row) return null
   const { company, plan, timezone, key, revision } = row
-  const { id, prefix, scopes, created_at, expires_at } = key
+  const { id, prefix, scopes, created_at, expires_at, max_amount_per_call = null, max_amount_per_day = null } = key
   const local = (instant: string) => inZone(instant, timezone)
   return {
     revision,
@@ -47,6 +47,8 @@ export async function getMe(reader: Reader, keyId: number): Promise<{ me: object
         scopes,
         created_at: local(created_at),
         expires_at: expires_at && local(expires_at),
+        max_amount_per_call,
+        max_amount_per_day,
       },
       plan,
       server_time: local(row.now),

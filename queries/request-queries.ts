@@ -32,6 +32,8 @@ export interface RequestObject {
   replayed: boolean
   /** W3C trace context that the client sent. */
   traceparent: string | null
+  /** The tool of an agent; absent for a program. */
+  via?: string
 }
 
 /** With the stored details of a failed request. */
@@ -63,11 +65,11 @@ export interface RequestFilters {
 }
 
 const CALL_JSON = `json_build_object('request_id', t.id, 'at', t.at, 'api_key_id', t.api_key_id, 'method', t.method, 'path', t.path,
-  'query', t.query, 'status', t.status, 'code', t.code, 'duration_ms', t.duration_ms, 'replayed', t.replayed, 'traceparent', t.traceparent)`
+  'query', t.query, 'status', t.status, 'code', t.code, 'duration_ms', t.duration_ms, 'replayed', t.replayed, 'traceparent', t.traceparent, 'via', t.via)`
 
 const present = (record: unknown, timezone: string): RequestObject => {
-  const call = record as RequestObject
-  return { ...call, at: localTime(call.at, timezone) }
+  const { via, ...call } = record as RequestObject
+  return { ...call, at: localTime(call.at, timezone), ...(via && { via }) }
 }
 
 const callListing: Listing<RequestFilters> = {

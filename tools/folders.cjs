@@ -42,6 +42,7 @@ exports.FOLDERS = [
   ['src/webhooks', 'transactional outbox, delivery leases, dispatcher, signatures, endpoint health and its e-mails'],
   ['src/services.ts', 'the services of a process as one record, which every interface is given'],
   ['src/api', 'API v1: routes as descriptors, contract, `/docs`'],
+  ['src/mcp', 'the tools, resources and prompts of agents, made of the routes of API v1'],
   ['src/public', 'what needs no login: checkout of an order, verification of a receipt, the provider’s notifications'],
   ['src/panel', 'the panel of subscribers, in Portuguese'],
   ['src/till-sync', 'the sync interface of tills'],

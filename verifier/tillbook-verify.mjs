@@ -217,7 +217,9 @@ const MEMBERS =
 
 function asEvent(event) {
   const { hash, previous_hash, recorded_at, revision } = event
-  need(Object.keys(event).sort().join() === MEMBERS && isHash(hash) && isHash(previous_hash) && isCount(revision))
+  const { via, ...others } = event
+  need(Object.keys(others).sort().join() === MEMBERS && (!('via' in event) || typeof via === 'string'))
+  need(isHash(hash) && isHash(previous_hash) && isCount(revision))
   need(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(recorded_at))
   return event
 }

@@ -10,6 +10,7 @@ import {
 import type { Warning } from '#commands/item-input.ts'
 import type { Environment } from '#config/config.ts'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
+import type { PersonKind } from '#domain/person-values.ts'
 import type { RecordKind } from '#domain/record-values.ts'
 import type { Refusal, RefusalCode } from '#domain/refusals.ts'
 import type { Scope } from '#domain/rights.ts'
@@ -21,6 +22,7 @@ import type { RequestLog } from '#http/request-log.ts'
 import type { LedgerReads } from '#integrity/as-of.ts'
 import type { Command } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
+import type { OutsideRequest } from '#ledger/write/dry-run.ts'
 import type { Answer, Idempotency } from '#ledger/write/idempotency.ts'
 import { type Actor, asApiKey, type OperationContext } from '#ledger/write/run.ts'
 import type { Payments } from '#payments/pay-order.ts'
@@ -38,15 +40,39 @@ export interface Caller extends Calendar {
   readonly scopes: readonly string[]
 }
 
+/** Scope that a key needs to see personal fields of each kind; no key may see those of users. */
+const READERS: Readonly<Record<PersonKind, Scope | null>> = {
+  customer: 'customers:read',
+  supplier: 'suppliers:read',
+  order: 'orders:read',
+  user: null,
+}
+
+export const readerOf =
+  ({ scopes }: Pick<Caller, 'scopes'>) =>
+  (kind: string): boolean => {
+    const needed = READERS[kind as PersonKind]
+    return needed !== null && scopes.includes(needed)
+  }
+
 /** Set by `authenticate`, which runs before every handler. */
 export const callerOf = (response: Response): Caller => response.locals.caller as Caller
 export const admissionOf = (response: Response): AuthenticatedCall => response.locals.admission as AuthenticatedCall
 
+/** What is noted with a response before its handler runs. */
+interface CallLocals {
+  readonly requestId: string
+  readonly traceparent?: string
+  /** Set for the tools of agents. */
+  readonly via?: string
+  readonly isDryRun?: boolean
+}
+
 /** Actor of the request's commands, valid as long as its key is not revoked. */
 export function actingOf(response: Response): Actor {
   const caller = callerOf(response)
-  const { requestId, traceparent } = response.locals as { requestId: string; traceparent?: string }
-  return { ...asApiKey(caller, requestId), guard: liveKey(caller.keyId), traceparent }
+  const { requestId, traceparent, via, isDryRun } = response.locals as CallLocals
+  return { ...asApiKey(caller, requestId), guard: liveKey(caller.keyId), traceparent, via, isDryRun }
 }
 
 /** Query parameters that are mistaken for a place of the key. Query strings end up in logs and histories. */
@@ -255,8 +281,16 @@ export interface OperationRoute<B = unknown> extends Common {
   readonly refusals?: readonly RefusalCode[]
   /** Reads what the body refers to, before the transaction: inside it nothing may wait for a second connection. */
   resolve?(body: B, context: Pick<StreamContext<never>, 'feed' | 'caller'>): Promise<B | Refusal>
+  /** What follows from the result outside; a dry run shows it. */
+  requests(context: OutsideContext, data: string): Promise<readonly OutsideRequest[]>
   /** JSON text of the answer's `data`. Null if the path names no possible record. */
   operate(operating: OperationContext, call: OperationCall<B>): Promise<string | Refusal> | null
+}
+
+export interface OutsideContext {
+  readonly reader: Reader
+  readonly feed: EventFeed
+  readonly params: Params
 }
 
 export interface OperationCall<B> {

@@ -100,6 +100,14 @@ export function apiV1(services: ApiServices): Router {
   router.all('/openapi.json', serveContract(V1_ROUTES, environment.publicUrl, limitAnonymous, traffic.compress))
   router.use(logRequests(traffic.calls))
   router.use(authenticate(access.authenticator, limitAnonymous, MAX_BODY_BYTES))
+  router.use(authenticatedRoutes(services))
+  return router
+}
+
+/** The routes for requests that were authenticated: scope, body, and the handler of each. */
+export function authenticatedRoutes(services: ApiServices): Router {
+  const { access, traffic } = services
+  const router = express.Router(EXACT)
   const readBody = [
     limitLargeRequests(traffic.largeCalls),
     ...jsonBodyUpTo(

@@ -6,11 +6,14 @@ import { type Compress, etagOf, representationOf, sendCompressed, sendJson, send
 import { describeQuery, type Params } from '#http/paths.ts'
 import { Problem, parseInput } from '#http/problems.ts'
 import type { PageMoment } from '#http/traffic.ts'
-import { isRefusal } from '#ledger/command.ts'
+import { type Envelope, isRefusal } from '#ledger/command.ts'
 import type { ReadSession } from '#ledger/replicas/replicas.ts'
+import { readableData } from '#ledger/sealed-fields.ts'
+import { PROVISIONAL_UUID, type ProvisionalEvent, withoutNewIds } from '#ledger/write/dry-run.ts'
 import { type Answer, answerStatusOf, type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
 import { operate, runCommands } from '#ledger/write/run.ts'
 import type { Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
+import { readModel } from '#projections/index.ts'
 import { fullReader } from '#queries/reader.ts'
 import {
   type ActionRoute,
@@ -18,6 +21,7 @@ import {
   actingOf,
   admissionOf,
   type BatchRoute,
+  type Caller,
   CHALLENGE,
   type CommandRoute,
   callerOf,
@@ -26,14 +30,16 @@ import {
   type OperationRoute,
   type ReadRoute,
   type Route,
+  readerOf,
   type StreamRoute,
   single,
 } from './api-route.ts'
 import { type BatchInput, batchOf, composeBatch, readBatch, resumeBatch } from './batch.ts'
 import {
-  assertNoKey,
+  assertReadHeaders,
   bodyBytesOf,
   idempotencyOf,
+  isDryRun,
   isIdempotencyKey,
   keyOf,
   lastEventIdOf,
@@ -48,6 +54,7 @@ export function handlerOf(route: Route, services: ApiServices): RequestHandler {
   if ('send' in route) return (request, response) => answerStream(route, services, request, response)
   return async (request, response) => {
     try {
+      response.locals.isDryRun = isDryRun(request)
       await answerWrite(route, services, request, response)
     } catch (error) {
       if (error instanceof Problem) await assertOwnKey(services, request, response)
@@ -92,7 +99,7 @@ async function answerRead(
   request: Request,
   response: Response,
 ): Promise<void> {
-  assertNoKey(request)
+  assertReadHeaders(request)
   const demand = requiredRevisionOf(request, admissionOf(response))
   const page = route.ofLedger ? pageOf(request, response) : null
   const { pages, compress, onPage } = services.traffic
@@ -164,7 +171,7 @@ async function answerStream(
   request: Request,
   response: Response,
 ): Promise<void> {
-  assertNoKey(request)
+  assertReadHeaders(request)
   const query = parseQuery(route.query, request.query)
   const caller = callerOf(response)
   const after = lastEventIdOf(request)
@@ -208,8 +215,9 @@ async function answerCommand(
     revealsSecret: route.reveal !== undefined,
     headers: (answer) => ({ ...locationOf(route, answer), ...etagOfChanged(route, answer) }),
     // Secrets are shown once: a replay returns the record without them.
-    wrap({ json, meta, replayed }) {
-      const shown = route.reveal && !replayed ? withMembers(json, route.reveal(input)) : json
+    wrap({ json, meta, replayed, dryRun }) {
+      const secrets = !route.reveal || replayed ? {} : route.reveal(input)
+      const shown = withMembers(json, dryRun ? nulled(secrets) : secrets)
       return single(shown, [...(route.warnings?.(body) ?? []), ...warningsIn(meta)])
     },
   })
@@ -235,7 +243,10 @@ const etagOfChanged = ({ target, method }: CommandRoute, { json }: Answer): Reco
 
 /** Appends members to the text of a JSON object. */
 const withMembers = (object: string, members: object): string =>
-  `${object.slice(0, -1)},${JSON.stringify(members).slice(1)}`
+  Object.keys(members).length === 0 ? object : `${object.slice(0, -1)},${JSON.stringify(members).slice(1)}`
+
+/** A dry run makes no secret. */
+const nulled = (members: object): object => Object.fromEntries(Object.keys(members).map((name) => [name, null]))
 
 async function answerOperation(
   route: OperationRoute,
@@ -244,7 +255,8 @@ async function answerOperation(
   response: Response,
 ): Promise<void> {
   const { feed, notifier } = services.webhooks
-  const { newId } = services.environment
+  const isTried = response.locals.isDryRun === true
+  const newId = isTried ? () => PROVISIONAL_UUID : services.environment.newId
   parseQuery(NO_QUERY, request.query)
   const key = keyOf(request, false)
   const sent = parseBody(route.body, request.body)
@@ -255,14 +267,30 @@ async function answerOperation(
   const { companyId, actor, guard } = actingOf(response)
   const answer = await operate(
     services.reads.poolOf(companyId),
-    { companyId, actor, guard, idempotency },
+    { companyId, actor, guard, idempotency, isDryRun: isTried },
     async (operating) => {
       const result = route.operate(operating, { params, body, newId })
       return (await result) ?? refuse('not_found')
     },
   )
-  notifier.notify()
-  await send(response, answer, ({ json }) => single(json), services.traffic.compress)
+  if (!isTried) notifier.notify()
+  const told = await withRequests(route, services, { answer, companyId, params })
+  await send(response, told, ({ json }) => single(json), services.traffic.compress)
+}
+
+/** The answer of a dry run with what the operation would cause outside. */
+async function withRequests(
+  route: OperationRoute,
+  { reads, webhooks: { feed } }: ApiServices,
+  {
+    answer,
+    companyId,
+    params,
+  }: { readonly answer: Answer | Refusal; readonly companyId: number; readonly params: Params },
+): Promise<Answer | Refusal> {
+  if (isRefusal(answer) || !answer.dryRun) return answer
+  const reader = fullReader(reads.poolOf(companyId), companyId)
+  return { ...answer, dryRun: { events: [], requests: await route.requests({ reader, feed, params }, answer.json) } }
 }
 
 async function answerAction(
@@ -280,7 +308,7 @@ async function answerAction(
   const pool = services.reads.poolOf(acting.companyId)
   const answer = await route.act({ ...services.payments, pool, acting, idempotency, params, body })
   if (answer === null) throw new Problem('not_found')
-  if (!isRefusal(answer)) setHeaders(response, locationOf(route, answer))
+  if (!isRefusal(answer) && !acting.isDryRun) setHeaders(response, locationOf(route, answer))
   await send(response, answer, ({ json }) => single(json), services.traffic.compress)
 }
 
@@ -322,7 +350,7 @@ async function run(
   { invocations, wrap, revealsSecret = false, headers, ...answering }: CommandRun,
 ): Promise<void> {
   const answer = await runCommands(writer, actingOf(response), invocations, answering)
-  if (headers && !isRefusal(answer)) setHeaders(response, headers(answer))
+  if (headers && !isRefusal(answer) && !response.locals.isDryRun) setHeaders(response, headers(answer))
   await send(response, answer, wrap, revealsSecret ? null : compress)
 }
 
@@ -343,8 +371,28 @@ async function send(
   if (isRefusal(answer)) throw problemOf(answer)
   if (answer.replayed) response.setHeader('Idempotent-Replayed', 'true')
   response.setHeader('X-Ledger-Revision', answer.revision)
-  const status = answerStatusOf(answer.outcome)
-  const body = wrap(answer)
+  const isTried = response.locals.isDryRun === true
+  const status = isTried ? 200 : answerStatusOf(answer.outcome)
+  const body = isTried ? dryRunBody(answer, wrap(answer), callerOf(response)) : wrap(answer)
   if (compress && body !== '') await sendCompressed(response, status, Buffer.from(body), compress)
   else sendJson(response, status, body)
+}
+
+/** Body of a dry run: what the answer would show, with null for new ids, and in `meta` what would follow. */
+function dryRunBody(answer: Answer, body: string, caller: Caller): string {
+  const { data = null, meta = {} } = (body === '' ? {} : JSON.parse(body)) as { data?: unknown; meta?: object }
+  const { events = [], requests = [] } = answer.dryRun ?? {}
+  const dry_run = {
+    status: answerStatusOf(answer.outcome),
+    events: events.map((event) => shownEvent(event, readerOf(caller))),
+    requests,
+  }
+  return JSON.stringify(withoutNewIds(JSON.stringify({ data, meta: { warnings: [], ...meta, dry_run } })))
+}
+
+/** Personal fields only of the kinds of records that the key reads, as in `GET /events?opened=true`. */
+function shownEvent(event: Envelope, mayRead: (kind: string) => boolean): ProvisionalEvent {
+  const { type, version, subject } = event
+  const fields = readModel.personalFields(event)
+  return { type, version, subject, data: readableData(event, fields, mayRead) }
 }

@@ -165,11 +165,22 @@ export function preconditionOf({ target }: CommandRoute, request: Request): Prec
 
 const keyProblem = (message: string): Problem => headerProblem('Idempotency-Key', message)
 
-const KEY_ON_READ = 'só vale em POST, PUT, PATCH e DELETE: retire-a desta chamada'
+const ON_WRITES = 'só vale em POST, PUT, PATCH e DELETE: retire-a desta chamada'
 
-/** An Idempotency-Key on a read is a mistake: answers of reads are not stored. */
-export function assertNoKey(request: Request): void {
-  if (request.get('idempotency-key') !== undefined) throw keyProblem(KEY_ON_READ)
+/** An Idempotency-Key or a Dry-Run on a read is a mistake: a read changes nothing, and its answer is not stored. */
+export function assertReadHeaders(request: Request): void {
+  if (request.get('idempotency-key') !== undefined) throw keyProblem(ON_WRITES)
+  if (request.get(DRY_RUN) !== undefined) throw headerProblem(DRY_RUN, ON_WRITES)
+}
+
+/** Asks what a write would record, without recording it. */
+export const DRY_RUN = 'Dry-Run'
+
+/** Whether a write is only tried. */
+export function isDryRun(request: Request): boolean {
+  const value = request.get(DRY_RUN)
+  if (value !== undefined && value !== 'true') throw headerProblem(DRY_RUN, 'deve ser "true"')
+  return value === 'true'
 }
 
 /** Header values are bytes: characters outside printable ASCII would be stored differently than intended. */
@@ -239,8 +250,9 @@ function describeRequest({ method, baseUrl, originalUrl }: Pick<Request, 'method
 }
 
 function describeResponse(request: Request, response: Response) {
-  const { requestId, traceparent, rawBody, problem } = response.locals as {
+  const { requestId, traceparent, via, rawBody, problem } = response.locals as {
     requestId: string
+    via?: string
     traceparent?: string
     rawBody?: Buffer
     problem?: Problem
@@ -251,6 +263,7 @@ function describeResponse(request: Request, response: Response) {
     replayed: response.hasHeader('Idempotent-Replayed'),
     code: problem?.code ?? null,
     traceparent: traceparent ?? null,
+    via: via ?? null,
     body: problem && rawBody && request.body !== undefined ? maskedBody(request.body) : null,
     details: problem?.details ? keptDetails(problem.details) : null,
   }

@@ -140,6 +140,9 @@ export const companyEvents = {
     prefix: text,
     scopes: z.array(text),
     expires_at: instant.nullable(),
+    /** What a call, and a day of the company, may record at most; absent without a limit. */
+    max_amount_per_call: money.optional(),
+    max_amount_per_day: money.optional(),
   }),
   ApiKeyRevoked: eventType('api_key', {}),
 } as const

@@ -151,6 +151,8 @@ export interface LoggedRequest {
   readonly replayed: boolean
   /** W3C trace context that the client sent. */
   readonly traceparent: string | null
+  /** The tool of an agent, as `mcp:createSale`. */
+  readonly via: string | null
   /** JSON text, for failed requests. */
   readonly body: string | null
   readonly details: string | null
@@ -242,10 +244,10 @@ export function createRequestLog({
 /** Size of a row without its texts. */
 const ROW_BYTES = 120
 
-const bytesOf = ({ path, query, body, details, traceparent }: LoggedRequest): number =>
+const bytesOf = ({ path, query, body, details, traceparent, via }: LoggedRequest): number =>
   ROW_BYTES +
   path.length +
-  [query, body, details, traceparent].reduce((sum, text) => sum + (text ? Buffer.byteLength(text) : 0), 0)
+  [query, body, details, traceparent, via].reduce((sum, text) => sum + (text ? Buffer.byteLength(text) : 0), 0)
 
 /** Returns the number of written rows; companies that exceed twice their bound are skipped. */
 async function writeRequests(
@@ -271,6 +273,7 @@ async function writeRequests(
       requests.map(({ details }) => details),
       requests.map(bytesOf),
       requests.map(({ traceparent }) => traceparent),
+      requests.map(({ via }) => via),
       2 * ofCompany.requests,
       2 * ofCompany.bytes,
     ],
@@ -284,16 +287,16 @@ const WRITE_CALLS = {
   text: `
 with clock as materialized (select set_config('synchronous_commit', 'off', true)), given as (
   select g.* from unnest($1::bigint[], $2::uuid[], $3::float8[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::smallint[], $9::text[],
-    $10::integer[], $11::bool[], $12::text[], $13::text[], $14::integer[], $15::text[])
-    as g(company_id, id, at_ms, api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, bytes, traceparent) cross join clock
+    $10::integer[], $11::bool[], $12::text[], $13::text[], $14::integer[], $15::text[], $16::text[])
+    as g(company_id, id, at_ms, api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, bytes, traceparent, via) cross join clock
 ), counted as (
   select company_id, count(*) as requests, sum(bytes) as bytes from given group by company_id
 ), writable as (
   select n.* from counted n left join request_counts c on c.company_id = n.company_id
-  where coalesce(c.requests < $16 and c.bytes < $17, true)
+  where coalesce(c.requests < $17 and c.bytes < $18, true)
 ), added as (
-  insert into request_log (company_id, id, at, api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, bytes, traceparent)
-  select company_id, id, to_timestamp(at_ms / 1000), api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, given.bytes, traceparent
+  insert into request_log (company_id, id, at, api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, bytes, traceparent, via)
+  select company_id, id, to_timestamp(at_ms / 1000), api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, given.bytes, traceparent, via
   from given where company_id in (select company_id from writable) order by company_id, id
 ), kept as (
   insert into request_counts as c (company_id, requests, bytes) select company_id, requests, bytes from writable order by company_id

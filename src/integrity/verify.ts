@@ -131,7 +131,7 @@ interface ChainPosition {
   readonly recordedAt: string
 }
 
-/** Every envelope has exactly these members (LEDGER-2). */
+/** Every envelope has exactly these members, and `via` if an agent acted (LEDGER-2). */
 const MEMBERS = [
   'actor',
   'data',
@@ -155,7 +155,10 @@ const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 export function parseStored({ json }: StoredEvent): Envelope | null {
   const event = parse(json)
   if (typeof event !== 'object' || event === null) return null
-  if (Object.keys(event).length !== MEMBERS.length || !MEMBERS.every((name) => Object.hasOwn(event, name))) return null
+  const { via } = event as Envelope
+  const members = MEMBERS.length + (via === undefined ? 0 : 1)
+  if (Object.keys(event).length !== members || !MEMBERS.every((name) => Object.hasOwn(event, name))) return null
+  if (via !== undefined && typeof via !== 'string') return null
   const { hash, previous_hash, recorded_at, revision } = event as Envelope
   if (typeof hash !== 'string' || typeof previous_hash !== 'string' || typeof revision !== 'number') return null
   return typeof recorded_at === 'string' && UTC.test(recorded_at) ? (event as Envelope) : null

@@ -189,6 +189,8 @@ export interface Envelope {
   readonly origin: Origin
   /** `api_key/7`, `user/3`, or null for the service itself. */
   readonly actor: string | null
+  /** The tool by which an agent acted, as `mcp:createSale`; the only member that is absent where there is none. */
+  readonly via?: string
   readonly request_id: string | null
   readonly idempotency: IdempotencyRecord | null
   /** Hash of the previous event of the stream; 64 zeros at revision 0. */

@@ -233,6 +233,13 @@ function withPersonal(
 export const maskedData = (event: Envelope, fields: readonly PersonalField[], instead: string): object =>
   withPersonal(event, fields, () => instead)
 
+/** The data of an opened event, with null for personal fields of kinds that may not be read. */
+export const readableData = (
+  event: Pick<NewEvent, 'type' | 'subject' | 'data'>,
+  fields: readonly PersonalField[],
+  mayRead: (kind: string) => boolean,
+): object => withPersonal(event, fields, (value, field) => (mayRead(kindOf(event, field)) ? value : null))
+
 const placeOf = (eventId: string, { path }: PersonalField): string => `${eventId}/${path.join('.')}`
 
 /** Subjects and parts of the persons with keys that seal an event, without duplicates. */

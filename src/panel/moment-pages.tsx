@@ -349,6 +349,7 @@ async function showEvent(visit: PageContext): Promise<PanelPage | null> {
             facts={[
               ['Tipo do evento', event.type],
               ...factsOf(technical),
+              ['Agente', event.via],
               ['Requisição', event.request_id],
               ['Hash', <code>{event.hash}</code>],
               ['Hash do evento anterior', <code>{event.previous_hash}</code>],

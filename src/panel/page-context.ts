@@ -13,7 +13,8 @@ import { Problem, problemOfReason } from '#http/problems.ts'
 import { type AsOfMoment, type CompanyAsOf, PastUnavailable, withCompanyAsOf } from '#integrity/as-of.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import { LATEST } from '#ledger/replicas/replicas.ts'
-import { lookUpReplay, ownKey } from '#ledger/write/idempotency.ts'
+import type { DryRun } from '#ledger/write/dry-run.ts'
+import { type Answer, lookUpReplay, ownKey } from '#ledger/write/idempotency.ts'
 import { asUser, runAsSystem, runCommand } from '#ledger/write/run.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { PaymentTypeObject } from '#projections/stores.ts'
@@ -218,8 +219,13 @@ export function formSubmissionOf(
   const user = asUser(visit.session, 'panel', requestId)
   const isRepeated = async () =>
     (await lookUpReplay(visit.context.reads.poolOf(companyId), { ...user, idempotency: idempotencyOf(0) })) !== null
-  const submissionBy = (approverId: number | null): FormSubmission => {
-    const acting = { ...user, guard: liveUser(visit.session, approverId, permissions) }
+  const submissionBy = (approverId: number | null, told?: DryRun[]): FormSubmission => {
+    const guard = liveUser(visit.session, approverId, permissions)
+    const acting = { ...user, guard, ...(told && { isDryRun: true }) }
+    const note = (answer: Answer): Answer => {
+      if (answer.dryRun) told?.push(answer.dryRun)
+      return answer
+    }
     return {
       ...visit,
       form,
@@ -229,8 +235,14 @@ export function formSubmissionOf(
       file,
       idempotency,
       isRepeated,
-      approvedBy: submissionBy,
-      run: (command, input) => runCommand(visit.context.writer, acting, command, input, { idempotency: idempotency() }),
+      approvedBy: (userId) => submissionBy(userId, told),
+      tried: (all) => submissionBy(approverId, all),
+      note,
+      async run(command, input) {
+        const answering = { idempotency: idempotency() }
+        const answer = await runCommand(visit.context.writer, acting, command, input, answering)
+        return isRefusal(answer) ? answer : note(answer)
+      },
     }
   }
   return submissionBy(null)

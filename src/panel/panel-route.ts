@@ -6,6 +6,7 @@ import type { Permission } from '#domain/rights.ts'
 import type { Params } from '#http/paths.ts'
 import type { AsOfMoment } from '#integrity/as-of.ts'
 import type { Command } from '#ledger/command.ts'
+import type { DryRun } from '#ledger/write/dry-run.ts'
 import type { Answer } from '#ledger/write/idempotency.ts'
 import type { Actor } from '#ledger/write/run.ts'
 import type { Reader } from '#queries/reader.ts'
@@ -105,6 +106,10 @@ export interface FormSubmission extends PageContext {
   idempotency(): { readonly key: string; readonly requestHash: string }
   /** Whether the same form was sent before, and its first command recorded. */
   isRepeated(): Promise<boolean>
+  /** The same submission as a dry run; `told` gets what its commands would do. */
+  tried(told: DryRun[]): FormSubmission
+  /** Notes what an answer without `run` tells of a dry run. */
+  note(answer: Answer): Answer
 }
 
 /** A link, a form of one button (with `values`), or a print button. Hidden if the user may not open it. */

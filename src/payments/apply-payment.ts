@@ -24,6 +24,7 @@ import {
   ProviderRefused,
   ProviderUnavailable,
 } from './provider-port.ts'
+import { cancellationRequest } from './provider-requests.ts'
 import { accountAt } from './store-connections.ts'
 
 /** Required properties of an order's payment. */
@@ -156,11 +157,33 @@ export async function cancelWithProvider(context: Cancelling, cancellation: Canc
   if (replay) return replay
   const found = await findPayableOrder(fullReader(context.pool, acting.companyId), orderId)
   if (!found) return refuse('not_found')
-  if (!hasBeenPaid(found.order.payments)) await cancelOpenPayments(context, acting, found.order)
   const input = { id: orderId, reason }
+  if (acting.isDryRun) return tryCancellation(context, cancellation, found.order)
+  if (!hasBeenPaid(found.order.payments)) await cancelOpenPayments(context, acting, found.order)
   const answer = await runCommand(context.writer, acting, cancelOrder, input, { idempotency })
   if (!isRefusal(answer) && !answer.replayed) await cancelLatePayments(context, acting, answer.record as OrderObject)
   return answer
+}
+
+/** Of attempts without an answer of the provider, the requests are not known before it is asked. */
+async function tryCancellation(
+  { writer, ...context }: Cancelling,
+  { acting, idempotency, orderId, reason }: Cancellation,
+  order: OrderObject,
+): Promise<Answer | Refusal> {
+  const open = hasBeenPaid(order.payments) ? [] : order.payments.filter(isPaymentOpen)
+  if (open.length > 0) await storeAccount(context, order)
+  const answer = await runCommand(writer, acting, cancelOrder, { id: orderId, reason }, { idempotency })
+  if (isRefusal(answer) || !answer.dryRun) return answer
+  const ids = open.flatMap(({ provider_payment_id }) => provider_payment_id ?? [])
+  return { ...answer, dryRun: { ...answer.dryRun, requests: ids.map(cancellationRequest) } }
+}
+
+/** @throws ProviderMisconfigured */
+async function storeAccount({ pool, vault }: Pick<Cancelling, 'pool' | 'vault'>, order: OrderObject) {
+  const store = await findStore(pool, vault, order.store_alias)
+  if (!store?.accessToken) throw new ProviderMisconfigured('store has no access token; set one')
+  return { account: accountAt(store), sandbox: store.sandbox }
 }
 
 /**
@@ -184,9 +207,7 @@ async function cancelOpenPayments(
 ): Promise<void> {
   const open = order.payments.filter(isPaymentOpen)
   if (open.length === 0) return
-  const store = await findStore(pool, vault, order.store_alias)
-  if (!store?.accessToken) throw new ProviderMisconfigured('store has no access token; set one')
-  const [account, { sandbox }] = [accountAt(store), store]
+  const { account, sandbox } = await storeAccount({ pool, vault }, order)
   const expected = { reference: order.provider_reference, totalCents: toCents(order.total), sandbox }
   const ids = new Set(open.flatMap(({ provider_payment_id }) => provider_payment_id ?? []))
   if (ids.size < open.length)

@@ -46,6 +46,7 @@ import {
   ProviderUnavailable,
   StoreNotConnected,
 } from './provider-port.ts'
+import { paymentRequest } from './provider-requests.ts'
 import { accountAt } from './store-connections.ts'
 
 const { zip: Zip, state: State } = AddressInput.shape
@@ -220,6 +221,12 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
   const found = order.payments.find((payment) => payment.attempt_id === attemptId)
   if (!found) throw new Error(`pay order: attempt ${attemptId} is missing after its start`)
   const attempt: Attempt = { ...found, attempt_id: attemptId, payment_method_id: start.payment_method_id }
+  if (started.dryRun) {
+    const { store, wanted } = await prepare(payments, paying, order, attempt, payer)
+    providerAccountOf(store)
+    const requests = recordKnown(order.id, attempt) ? [] : [paymentRequest(wanted)]
+    return { ...started, outcome: 'created', dryRun: { ...started.dryRun, requests } }
+  }
   // From here on the caller's guard does not apply: what the provider did is always recorded.
   const made =
     recordKnown(order.id, attempt) ?? (await ask(payments, { ...paying, acting, isFirst }, order, attempt, payer))
@@ -268,9 +275,7 @@ async function ask(
   const { attempt_id } = attempt
   const giveUp = (reason: string) =>
     runCommand(payments.writer, paying.acting, refusePayment, { id: order.id, attempt_id, reason })
-  const store = await findStore(payments.pool, payments.vault, order.store_alias)
-  const asked = { ...paying.payment, payer, expiresInMinutes: expiryOf(paying.payment) }
-  const wanted = newPayment(order, attempt, asked, payments.publicUrl)
+  const { store, wanted } = await prepare(payments, paying, order, attempt, payer)
   let made: ProviderPayment
   try {
     made = await createOrFind(payments.provider, providerAccountOf(store), wanted)
@@ -292,6 +297,19 @@ async function ask(
     )
   }
   return { ...paymentRecordOf(order.id, made), attempt_id }
+}
+
+/** The payment of an attempt, and the store whose account it is made with. */
+async function prepare(
+  { pool, vault, publicUrl }: Payments,
+  { payment }: Paying,
+  order: OrderObject,
+  attempt: Attempt,
+  payer: Payer,
+): Promise<{ store: StoreAccess | null; wanted: NewPayment }> {
+  const store = await findStore(pool, vault, order.store_alias)
+  const asked = { ...payment, payer, expiresInMinutes: expiryOf(payment) }
+  return { store, wanted: newPayment(order, attempt, asked, publicUrl) }
 }
 
 /** If the provider knows the attempt with other content, such as changed buyer data, finds its payment instead. */

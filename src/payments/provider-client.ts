@@ -16,16 +16,13 @@ import {
 } from './provider-answer.ts'
 import {
   type NewPayment,
-  type Payer,
   type PaymentProvider,
   type ProviderAccount,
   ProviderMisconfigured,
   ProviderRefused,
   ProviderUnavailable,
 } from './provider-port.ts'
-
-/** The SDK calls this address, whatever the settings say; the transport redirects it. */
-export const PROVIDER_ORIGIN = 'https://api.mercadopago.com'
+import { asNumber, namesOf, PROVIDER_ORIGIN, paymentBody } from './provider-requests.ts'
 
 /** Of a connection, which other calls may use; the deadline of a call is shorter. */
 const CONNECT_TIMEOUT_MS = 10_000
@@ -147,7 +144,7 @@ export function createProviderClient({
       const secrets = secretsOf(account, payment)
       return answerOf(
         account,
-        (config) => new Payment(config).create({ body: bodyOf(payment), requestOptions }),
+        (config) => new Payment(config).create({ body: paymentBody(payment), requestOptions }),
         (answer) => readMade(answer, account, payment),
       ).catch((error: unknown) => {
         throw providerError(error, secrets)
@@ -233,12 +230,6 @@ const punctuated = (document: string): string =>
     ? document.replace(/^(.{3})(.{3})(.{3})(.{2})$/, '$1.$2.$3-$4')
     : document.replace(/^(.{2})(.{3})(.{3})(.{4})(.{2})$/, '$1.$2.$3/$4-$5')
 
-/** A boleto requires both names; a single name is used twice. */
-function namesOf(name: string) {
-  const [first_name = '', ...rest] = name.split(/\s+/)
-  return { first_name, last_name: rest.join(' ') || first_name }
-}
-
 /** Only writes can be refused; a refused read counts as unavailable. */
 function fail(error: unknown): never {
   const explained = providerError(error, [])
@@ -257,46 +248,3 @@ function noneIfUnknown(error: unknown): [] {
   nullIfUnknown(error)
   return []
 }
-
-/** Cents as the JSON number that the provider expects: the nearest double, which prints with at most two decimals. */
-const asNumber = (cents: number): number => cents / 100
-
-/**
- * Computed for each call: the time to pay of a repeated call would otherwise be shorter than the provider allows. The
- * provider requires a numeric offset.
- */
-const minutesFromNow = (minutes: number): string =>
-  new Date(Date.now() + minutes * 60_000).toISOString().replace('Z', '+00:00')
-
-function bodyOf({ expiresInMinutes, ...payment }: NewPayment) {
-  return {
-    transaction_amount: asNumber(payment.amountCents),
-    description: payment.description,
-    payment_method_id: payment.paymentMethodId,
-    ...(payment.token === undefined ? {} : { token: payment.token, installments: payment.installments ?? 1 }),
-    ...(expiresInMinutes === undefined ? {} : { date_of_expiration: minutesFromNow(expiresInMinutes) }),
-    payer: payerOf(payment.payer),
-    external_reference: payment.orderReference,
-    notification_url: payment.notificationUrl,
-    ...(payment.applicationFeeCents > 0 ? { application_fee: asNumber(payment.applicationFeeCents) } : {}),
-    metadata: { attempt_id: payment.attemptId },
-  }
-}
-
-function payerOf({ email, name, document, address }: Payer) {
-  return {
-    email,
-    ...(name === null ? {} : namesOf(name)),
-    ...(document === null ? {} : { identification: { type: isCpf(document) ? 'CPF' : 'CNPJ', number: document } }),
-    ...(address === null ? {} : { address: addressOf(address) }),
-  }
-}
-
-const addressOf = ({ zip_code, street, number, neighborhood, city, state }: NonNullable<Payer['address']>) => ({
-  zip_code,
-  street_name: street,
-  street_number: number,
-  neighborhood,
-  city,
-  federal_unit: state,
-})

@@ -27,6 +27,7 @@ import {
   ProviderRefused,
   ProviderUnavailable,
 } from './provider-port.ts'
+import { refundRequest } from './provider-requests.ts'
 
 interface Refunding {
   readonly pool: Database
@@ -73,6 +74,12 @@ export async function refundOrder(
   const order = requested.record as OrderObject
   const asked = order.refunds.find((each) => each.refund_id === refund_id)
   if (!asked) throw new Error(`refund order: refund ${refund_id} is missing after its request`)
+  if (requested.dryRun) {
+    const isKnown = asked.status === 'completed' || asked.provider_refund_id !== null
+    const told = { paymentId: asked.provider_payment_id, amountCents: toCents(asked.amount) }
+    const requests = isKnown ? [] : [refundRequest(told)]
+    return { ...requested, outcome: 'created', dryRun: { ...requested.dryRun, requests } }
+  }
   const isFirst = requested.outcome !== 'unchanged'
   const place = { acting, orderId, account, expected: expectedOf(order, account), isFirst }
   const refused = await refundAtProvider({ writer, provider }, place, asked)

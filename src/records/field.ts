@@ -53,7 +53,7 @@ export const QueryId = limitedText(20)
   .meta({ override: asInteger({ minimum: 1 }) })
 
 /** Documents a query parameter as the boolean that its text represents. */
-function asFlag({ jsonSchema }: ZodOpenApiOverrideContext): void {
+function asFlag({ jsonSchema }: Pick<ZodOpenApiOverrideContext, 'jsonSchema'>): void {
   delete jsonSchema.enum
   jsonSchema.type = 'boolean'
 }

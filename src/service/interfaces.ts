@@ -39,6 +39,7 @@ import type { LedgerReads } from '#integrity/as-of.ts'
 import type { Inconsistency } from '#integrity/installation-check.ts'
 import { RECEIPT_PAGE } from '#integrity/sale-receipts.ts'
 import type { LogError } from '#lib/errors.ts'
+import { agentInterface, MCP } from '#mcp/mcp.ts'
 import { PANEL } from '#panel/page-context.ts'
 import { panel } from '#panel/panel.ts'
 import { answerPanelFailure as answerVisitor } from '#panel/panel-answer.tsx'
@@ -375,10 +376,11 @@ export function interfaceRouter(services: Services): Router {
   router.all('/api/openapi.json', serveTillContract(documents))
   router.use('/api', syncRouter(services))
   router.use('/webhook', notificationReceiver(services))
+  router.use(MCP, agentInterface(services))
   return router
 }
 
-const OF_API = /^(?:https?:\/\/[^/]*)?\/api\/v1(?![^/?])/i
+const OF_API = /^(?:https?:\/\/[^/]*)?\/(?:api\/v1|mcp)(?![^/?])/i
 
 /** Paths below /api outside API v1 belong to tills and get their error shape. A request line may hold a whole URL. */
 const OF_TILLS = /^(?:https?:\/\/[^/]*)?\/api(?!\/v1(?![^/?]))(?![^/?])/i

@@ -38,6 +38,15 @@ export async function findEndpoint(
   return endpoint.open ? endpoint : refuse('webhook_paused')
 }
 
+/** Body of a test message. */
+export const testMessage = (webhook_id: number, url: string, occurred_at: string): string =>
+  JSON.stringify({
+    event: 'webhook.test',
+    occurred_at,
+    origin: 'system',
+    data: { webhook_id, url, message: 'Entrega de teste do Tillbook.' },
+  })
+
 /**
  * Queues a test message with a single attempt. It is no ledger event and does not affect the endpoint's health. It is
  * due before all pending deliveries, because an endpoint under test may have a backlog.
@@ -50,8 +59,6 @@ export async function sendTest(
   const endpoint = await findEndpoint(operating, webhookId)
   if ('refused' in endpoint) return endpoint
   const { tx, companyId, now } = operating
-  const occurred_at = inZone(now, endpoint.timezone)
-  const data = { webhook_id: webhookId, url: endpoint.url, message: 'Entrega de teste do Tillbook.' }
   const { rows } = await tx.query<{ record: object }>(
     {
       name: 'queue_test_delivery',
@@ -66,14 +73,7 @@ export async function sendTest(
              from message
              returning ${DELIVERY_JSON} as record`,
     },
-    [
-      companyId,
-      webhookId,
-      newId(),
-      newId(),
-      JSON.stringify({ event: 'webhook.test', occurred_at, origin: 'system', data }),
-      now,
-    ],
+    [companyId, webhookId, newId(), newId(), testMessage(webhookId, endpoint.url, inZone(now, endpoint.timezone)), now],
   )
   return JSON.stringify(presentDelivery(rows[0]?.record, endpoint.timezone))
 }

@@ -34,7 +34,7 @@ describe('create API key', () => {
     }
   })
 
-  it('refuses a sixth active key [KEY-4]', async () => {
+  it('refuses a twenty-first active key [KEY-4]', async () => {
     const scenario = await given(companyRegistered(), ...ids.map((id) => created(id)))
     const decided = await scenario.when(createApiKey, input(), 'system')
     decided.refuses('key_limit_reached')

@@ -208,6 +208,7 @@ const call = (companyId: number, more: Partial<LoggedRequest> = {}): LoggedReque
   duration_ms: 1,
   replayed: false,
   traceparent: null,
+  via: null,
   body: null,
   details: null,
   ...more,

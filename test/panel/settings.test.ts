@@ -370,11 +370,11 @@ describe('panel: integrations', () => {
       expect(late.html).to.include('value="sales:read" checked')
     })
 
-    it('are limited to five [KEY-4]', async () => {
-      for (let n = 0; n < 4; n++) expect((await create({ scopes: 'sales:read' })).status).to.equal(200)
+    it('are limited to twenty [KEY-4]', async () => {
+      for (let n = 0; n < 19; n++) expect((await create({ scopes: 'sales:read' })).status).to.equal(200)
       const { status, html } = await create({ scopes: 'sales:read' })
       expect(status).to.equal(409)
-      expect(problemsIn(html)).to.deep.equal(['A empresa já tem cinco chaves de API ativas.'])
+      expect(problemsIn(html)).to.deep.equal(['A empresa já tem vinte chaves de API ativas.'])
     })
 
     it('are revoked after confirmation, and refused from the next request on', async () => {

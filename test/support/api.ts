@@ -8,7 +8,7 @@ import { createLimits } from '#access/access.ts'
 import { type ApiAuthenticator, KEY_BYTES, newKey } from '#access/api-authenticator.ts'
 import type { Login } from '#access/login.ts'
 import type { Tokens } from '#access/till-access.ts'
-import { createApiKey } from '#commands/api-key-commands.ts'
+import { type CreateApiKeyInput, createApiKey } from '#commands/api-key-commands.ts'
 import { registerCompany } from '#commands/company-commands.ts'
 import { createPaymentType } from '#commands/store-commands.ts'
 import { readConfig } from '#config/config.ts'
@@ -50,16 +50,18 @@ export interface Reply {
   readonly body: Json
 }
 
+type KeyLimits = Pick<CreateApiKeyInput, 'max_amount_per_call' | 'max_amount_per_day'>
+
 /** A company with a key, and calls made with it. */
 export interface TestCompany {
   readonly id: number
   readonly core: Core
   readonly key: string
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
-  get(path: string): Promise<Reply>
+  get(path: string, headers?: Record<string, string>): Promise<Reply>
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
   /** Creates another key of the company. */
-  newKey(scopes: readonly Scope[], expiresAt?: string): Promise<{ id: number; key: string }>
+  newKey(scopes: readonly Scope[], expiresAt?: string, limits?: KeyLimits): Promise<{ id: number; key: string }>
   paymentType(kind: Exclude<PaymentKind, 'online'>, fee?: string): Promise<number>
   /** Runs a command like another channel, and returns the resulting record. */
   run<I>(command: Command<I>, input: I, origin?: Origin): Promise<Json>
@@ -336,7 +338,8 @@ export function companyWith(
   }
   const call: TestCompany['call'] = async (method, path, body, headers) => {
     const reply = await send(`${url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
-    expectDocumentedCall(method, path, reply)
+    // The answer of a dry run has null for new ids (test/api/dry-run.test.ts).
+    if (headers?.['dry-run'] === undefined || reply.status >= 400) expectDocumentedCall(method, path, reply)
     return reply
   }
   const paymentTypes = new Set<string>()
@@ -345,11 +348,18 @@ export function companyWith(
     core,
     key,
     call,
-    get: (path) => call('GET', path),
+    get: (path, headers) => call('GET', path, undefined, headers),
     post: (path, body, headers) => call('POST', path, body, headers),
-    async newKey(wanted, expires_at) {
+    async newKey(wanted, expires_at, limits) {
       const { key: made, prefix, hash } = testKey()
-      const created = await run(createApiKey, { name: 'chave', scopes: [...wanted], prefix, hash, expires_at })
+      const created = await run(createApiKey, {
+        name: 'chave',
+        scopes: [...wanted],
+        prefix,
+        hash,
+        expires_at,
+        ...limits,
+      })
       return { id: created.id as number, key: made }
     },
     async paymentType(kind, fee_percentage = '0.00') {

@@ -277,6 +277,8 @@ Cadastros, vendas e contas de uma empresa, para sistemas de terceiros. Cada empr
 
 **Repetições.** Todo POST, PUT, PATCH e DELETE aceita \`Idempotency-Key\`, e os POST que liquidam ou cobram a exigem: com a mesma chave e o mesmo corpo (o mesmo JSON, como quer que esteja escrito), a resposta guardada volta por 24 horas com \`Idempotent-Replayed: true\`; com outro corpo, 409 \`idempotency_key_reuse\`. Só sucessos são guardados; um lote que falhou em parte tenta de novo, com a mesma chave e o mesmo corpo, só o que falhou. A Idempotency-Key vale por chave de API. Em um GET a chave é recusada com 422.
 
+**Ensaio.** Com \`Dry-Run: true\`, um POST, PUT, PATCH ou DELETE é decidido sobre o que está registrado agora, com as mesmas recusas, e nada é gravado, entregue ou cobrado. A resposta é 200, com \`data\` como seria (\`null\` numa exclusão; ids novos são \`null\`) e, em \`meta\`, \`warnings\` e \`dry_run\`: \`status\` da chamada de verdade, \`events\` que ela registraria e \`requests\` que faria a outros serviços, sem segredos (de um reenvio, as 20 primeiras).
+
 **Lotes.** Até 500 itens, cada um criado ou substituído pelo \`external_id\` e julgado por si; o lote conta como uma chamada. A resposta é 200 quando todos passam e 207 quando algum falha.
 
 **Erros.** \`{"error": {"code", "message", "details", "request_id"}}\`: decida pelo \`code\`, mostre a \`message\`, guarde o \`request_id\`. \`x-details-by-code\` de \`ErrorDetails\` diz que detalhes cada código tem.

@@ -28,6 +28,10 @@ export const DETAILS = {
     z.strictObject({ missing_scope: z.enum(SCOPES) }),
     z.strictObject({ reason: z.literal('https_required') }),
   ]),
+  amount_limit: z.union([
+    z.strictObject({ max_amount_per_call: Amount, amount: Amount }),
+    z.strictObject({ max_amount_per_day: Amount, amount: Amount }),
+  ]),
   duplicate_resource: z.strictObject({
     field: z.string(),
     conflicting_id: ContractRecordId,

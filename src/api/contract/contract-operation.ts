@@ -4,6 +4,7 @@ import { boundedText, ExternalId, Id, limitedText } from '#domain/text.ts'
 import type { ProblemCode } from '#http/problems.ts'
 import { type BatchRoute, demandsKey, hasAddress, MIN_REVISION, type Route } from '../api-route.ts'
 import { batchOf } from '../batch.ts'
+import { DRY_RUN } from '../request.ts'
 import { codesByStatus, refusalOf, takesBody } from './contract-errors.ts'
 import { componentsOfRequests, REF, VALUES } from './generators.ts'
 
@@ -284,6 +285,8 @@ const IdempotencyKey = limitedText(255)
   .regex(/^[\x20-\x7e]{1,255}$/)
   .meta({ minLength: 1, maxLength: 255, examples: ['6f1c2f0e-6f6c-4a44-9b0a-5d9d1c1f7a10'] })
 
+const DryRun = z.literal('true')
+
 const READ_HEADERS = { 'If-None-Match': z.string().optional(), [MIN_REVISION]: z.int().min(0).optional() }
 
 function parametersOf(route: Route) {
@@ -298,6 +301,7 @@ function parametersOf(route: Route) {
       : {
           header: z.object({
             'Idempotency-Key': key,
+            [DRY_RUN]: DryRun.optional(),
             ...(hasTarget(route) ? { 'If-Match': IfMatch } : {}),
             ...(mayCreate(route) ? { 'If-None-Match': OnlyCreate } : {}),
           }),

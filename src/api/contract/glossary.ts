@@ -67,6 +67,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
     'Com `true`, é recusado em vez de só avisado: o GTIN de outro item (409 `duplicate_resource`), o pagamento de outra venda (422 `payment_already_used`).',
   traceparent: 'O contexto de rastreamento (W3C) que veio na chamada; nulo se não veio.',
   'If-None-Match': 'A `ETag` de uma resposta anterior: se nada mudou, a resposta é 304.',
+  'Dry-Run': 'Com `true`, nada é gravado: a resposta, sempre 200, diz em `meta.dry_run` o que a chamada registraria.',
   'Idempotency-Key': 'Identifica a tentativa: repetir a chamada com a mesma chave devolve a mesma resposta.',
 
   // Test companies
@@ -628,6 +629,10 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   subject: 'O registro de que o evento trata, como `sale/9`.',
   actor: 'Quem o causou: `api_key/7`, `user/3`, ou `null` se foi o próprio serviço.',
   'LedgerEvent.request_id': 'O X-Request-Id da chamada que o causou.',
+  'ErrorDetails.amount': 'A soma a que a chamada chegaria.',
+  max_amount_per_call: 'O que uma chamada desta chave registra no máximo, somado; `null` sem limite.',
+  max_amount_per_day: 'O que a chave registra no máximo por dia da empresa, somado; `null` sem limite.',
+  via: 'A ferramenta pela qual um agente agiu, como `mcp:createSale`; sem agente, não há este campo.',
   idempotency: 'A Idempotency-Key da chamada, se havia uma só operação.',
   'LedgerIdempotency.key': 'A Idempotency-Key.',
   request_hash: 'Hash da chamada.',

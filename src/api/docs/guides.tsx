@@ -60,6 +60,12 @@ export const GUIDES: readonly Guide[] = [
     englishTitle: 'Guide for integrators',
   },
   {
+    name: 'agents',
+    title: 'Guia dos agentes',
+    about: 'assistentes por MCP: chave, conexão, ensaio e limites',
+    englishTitle: 'Guide for agents',
+  },
+  {
     name: 'webhooks',
     title: 'Guia de webhooks',
     about: 'registrar, receber, conferir a assinatura e recuperar o que faltou',

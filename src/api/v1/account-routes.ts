@@ -132,9 +132,9 @@ const accountFilters = queryShape(ACCOUNT_FILTERS)
 /** Refusals of both. The point of sale manages the accounts that sales created. */
 const LOCKED = ['managed_by_pdv', 'already_settled'] as const
 const refusals = {
-  create: ['duplicate_resource', 'person_forgotten'],
-  replace: ['person_forgotten', ...LOCKED],
-  update: ['duplicate_resource', 'person_forgotten', ...LOCKED],
+  create: ['amount_limit', 'duplicate_resource', 'person_forgotten'],
+  replace: ['amount_limit', 'person_forgotten', ...LOCKED],
+  update: ['amount_limit', 'duplicate_resource', 'person_forgotten', ...LOCKED],
   remove: [...LOCKED, 'has_payments'],
 } as const
 

@@ -7,7 +7,7 @@ import { Problem } from '#http/problems.ts'
 import { getMe } from '#queries/api-key-queries.ts'
 import { getTestCompany } from '#queries/company-queries.ts'
 import { ErrorCode, getRequest, listRequests, REQUEST_METHODS, RequestPath } from '#queries/request-queries.ts'
-import { asInteger, ContractRecordId, NullableText, QueryInstant, Timestamp } from '#records/field.ts'
+import { Amount, asInteger, ContractRecordId, NullableText, QueryInstant, Timestamp } from '#records/field.ts'
 import { commandRoute, MAX_BODY_BYTES, type Route, readRoute, single } from '../api-route.ts'
 import { MAX_BATCH_ITEMS } from '../batch.ts'
 import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
@@ -31,6 +31,8 @@ const meExample = {
     scopes: ['catalog:read', 'sales:write'],
     created_at: '2026-11-01T10:00:00.000-03:00',
     expires_at: null,
+    max_amount_per_call: null,
+    max_amount_per_day: '500.00',
   },
   plan: 'api',
   server_time: '2026-11-21T08:17:15.123-03:00',
@@ -67,6 +69,8 @@ const Me = z
         scopes: z.array(z.enum(SCOPES)),
         created_at: Timestamp,
         expires_at: Timestamp.nullable(),
+        max_amount_per_call: Amount.nullable(),
+        max_amount_per_day: Amount.nullable(),
       })
       .meta({ id: 'MeKey' }),
     plan: z.enum(PLANS),
@@ -135,6 +139,7 @@ const callShape = {
   duration_ms: z.int().min(0),
   replayed: z.boolean(),
   traceparent: NullableText,
+  via: z.string().optional(),
 }
 
 /** A logged API request (queries/request-queries.ts). */

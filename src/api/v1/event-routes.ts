@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import type { Response } from 'express'
 import * as z from 'zod'
-import type { PersonKind } from '#domain/person-values.ts'
 import { type RecordKind, Subject } from '#domain/record-values.ts'
 import type { Scope } from '#domain/rights.ts'
 import { limitedText } from '#domain/text.ts'
@@ -15,7 +14,16 @@ import { isLiveKey } from '#queries/api-key-queries.ts'
 import { listEvents, listHistory, listOpenedEvents } from '#queries/event-queries.ts'
 import { fullReader } from '#queries/reader.ts'
 import { NullableText, QueryFlag, QueryInstant } from '#records/field.ts'
-import { type Caller, CHALLENGE, type Route, readRoute, type StreamContext, single, streamRoute } from '../api-route.ts'
+import {
+  type Caller,
+  CHALLENGE,
+  type Route,
+  readerOf,
+  readRoute,
+  type StreamContext,
+  single,
+  streamRoute,
+} from '../api-route.ts'
 import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
 import { TreeHash } from './proof-routes.ts'
 import { answerPage, pageQuery, QueryRevision } from './record-routes.ts'
@@ -69,6 +77,7 @@ export const LedgerEvent = z
     subject: z.string(),
     origin: z.enum(['api', 'pdv', 'panel', 'system']),
     actor: NullableText,
+    via: z.string().optional(),
     request_id: NullableText,
     idempotency: z
       .strictObject({ key: z.string(), request_hash: z.string(), status: z.int() })
@@ -122,21 +131,6 @@ const LedgerVerification = z
   })
 
 const scope = 'audit:read'
-
-/** Scope that a key needs to see personal fields of each kind; no key may see those of users. */
-const READERS: Readonly<Record<PersonKind, Scope | null>> = {
-  customer: 'customers:read',
-  supplier: 'suppliers:read',
-  order: 'orders:read',
-  user: null,
-}
-
-const readerOf =
-  ({ scopes }: Caller) =>
-  (kind: string): boolean => {
-    const needed = READERS[kind as PersonKind]
-    return needed !== null && scopes.includes(needed)
-  }
 
 const isEventType = (name: string): boolean => Object.hasOwn(EVENT_TYPES, name)
 
@@ -260,7 +254,7 @@ const READ_SCOPES: Readonly<Partial<Record<RecordKind, Scope>>> = {
 }
 
 /** Returns which events the key may receive. @throws Problem if it may receive none */
-function createSubjectFilter({ scopes }: Caller): (subject: string) => boolean {
+export function createSubjectFilter({ scopes }: Caller): (subject: string) => boolean {
   if (scopes.includes('audit:read')) return () => true
   const kinds = Object.entries(READ_SCOPES).flatMap(([kind, scope]) => (scopes.includes(scope) ? [kind] : []))
   if (kinds.length === 0) throw new Problem('insufficient_scope', { missing_scope: 'audit:read' })

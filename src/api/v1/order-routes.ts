@@ -206,7 +206,13 @@ export const orderRoutes: readonly Route[] = [
     body: PayInput.meta({ id: 'PayInput' }),
     example: payExample,
     reply: singleOf(OrderShape),
-    refusals: ['order_already_paid', 'person_forgotten', 'payment_refused', 'provider_configuration_invalid'],
+    refusals: [
+      'amount_limit',
+      'order_already_paid',
+      'person_forgotten',
+      'payment_refused',
+      'provider_configuration_invalid',
+    ],
     act({ acting, idempotency, params, body, ...payments }) {
       const orderId = pathId(params.id)
       if (orderId === null) return null
@@ -223,7 +229,7 @@ export const orderRoutes: readonly Route[] = [
     body: RefundInput.meta({ id: 'RefundInput' }),
     example: { amount: '20.00', restock: [{ catalog_item_id: 9, quantity: '1' }] },
     reply: singleOf(OrderShape),
-    refusals: ['order_not_paid', 'refund_refused', 'provider_configuration_invalid'],
+    refusals: ['amount_limit', 'order_not_paid', 'refund_refused', 'provider_configuration_invalid'],
     act({ acting, idempotency, params, body, ...payments }) {
       const orderId = pathId(params.id)
       if (orderId === null) return null

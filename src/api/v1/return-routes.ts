@@ -192,6 +192,7 @@ const creation = commandRoute({
   example: returnExample,
   reply: singleOf(Return),
   refusals: [
+    'amount_limit',
     'managed_by_order',
     'duplicate_resource',
     'sale_cancelled',

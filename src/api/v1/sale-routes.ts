@@ -369,6 +369,7 @@ export const saleRoutes: readonly Route[] = [
     example: saleExample,
     reply: warnedOf(Sale),
     refusals: [
+      'amount_limit',
       'duplicate_resource',
       'person_forgotten',
       'insufficient_stock',

@@ -26,6 +26,7 @@ import {
   listWebhooks,
 } from '#queries/webhook-queries.ts'
 import { ContractRecordId, NullableText, Timestamp } from '#records/field.ts'
+import { redeliveryRequest, replayRequests, testRequest } from '#webhooks/delivery-requests.ts'
 import { redeliver, sendTest } from '#webhooks/redelivery.ts'
 import { REPLAY_LIMITS, startReplay } from '#webhooks/replays.ts'
 import { urlProblem } from '#webhooks/sender.ts'
@@ -397,6 +398,7 @@ export const deliveryRoutes: readonly Route[] = [
       const id = pathId(params.id)
       return id === null ? null : sendTest(operating, id, newId)
     },
+    requests: ({ reader }, delivery) => testRequest(reader, delivery),
   }),
   operationRoute({
     path: '/webhooks/:id/deliveries/:delivery_id/redeliver',
@@ -410,6 +412,7 @@ export const deliveryRoutes: readonly Route[] = [
       const named = pathDelivery(params)
       return named && redeliver(operating, named.webhook, named.id)
     },
+    requests: ({ reader }, delivery) => redeliveryRequest(reader, delivery),
   }),
   readRoute({
     path: '/webhooks/:id/replay',
@@ -442,5 +445,6 @@ export const deliveryRoutes: readonly Route[] = [
       const id = pathId(params.id)
       return id === null ? null : startReplay(operating, { id, after: body.after ?? undefined })
     },
+    requests: ({ reader, feed, params }, replay) => replayRequests(reader, feed, pathId(params.id) ?? 0, replay),
   }),
 ]

@@ -14,6 +14,7 @@ import type { Reactor, ReadModel } from '../projection.ts'
 import { createKeychain, type Keychain, type PersonKeys, personKeys } from '../sealed-fields.ts'
 import type { AnyRef } from '../table.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
+import { useProvisionalIds } from './dry-run.ts'
 import {
   type Decided,
   decideRequest,
@@ -76,9 +77,16 @@ export async function attempt(
   if (set.hasQueued()) await pipelined(client, () => set.load(tx))
   const keychain = createKeychain(options.keys.vault, newId)
   const deciding = { tx, model, reactors, newId, set, load, find, keychain, keysCommitTogether: store.transactional }
+  // A dry run is a group by itself (writer.ts).
+  const isDryRun = group.some((request) => request.isDryRun)
+  if (isDryRun) for (const ledger of ledgers.values()) useProvisionalIds(ledger)
   const decided: Decided[] = []
   for (const request of group) {
     decided.push(await decideRequest(request, ledgers.get(request.companyId) as OpenLedger, deciding))
+  }
+  if (isDryRun) {
+    await client.query('rollback')
+    return decided
   }
   onDecided(decided)
   const commands = group.reduce((sum, { invocations }) => sum + invocations.length, 0)

@@ -5,6 +5,7 @@ import { type Accepted, ANSWER_RETENTION_MS, type OutcomeKind } from '../command
 import type { OpenLedger } from '../ledgers.ts'
 import { byPk, table } from '../table.ts'
 import type { Changes, Rows } from '../working-set.ts'
+import type { DryRun } from './dry-run.ts'
 
 /** Result of the erasure of persons from one JSON text. */
 export interface ErasedText {
@@ -94,6 +95,8 @@ export interface Answer extends AnswerText {
   readonly replayed: boolean
   /** Revision of the company's ledger when the answer was decided. */
   readonly revision: number
+  /** Of a dry run that was not answered by a stored answer. */
+  readonly dryRun?: DryRun
 }
 
 export const createAnswer = (

@@ -9,7 +9,10 @@ import { guardRefusal, type Request } from './unit-of-work.ts'
 import { type Writer, writeRequest } from './writer.ts'
 
 /** Company, channel, actor and request id of an action; all of them are recorded in the events. */
-export type Actor = Pick<Request, 'companyId' | 'origin' | 'actor' | 'requestId' | 'guard' | 'traceparent'>
+export type Actor = Pick<
+  Request,
+  'companyId' | 'origin' | 'actor' | 'requestId' | 'guard' | 'traceparent' | 'via' | 'isDryRun'
+>
 
 /** A program, through the integration API. */
 export const asApiKey = (
@@ -108,10 +111,10 @@ export interface OperationContext {
 /** JSON text of the answer, or a refusal. A refusal must come before the first change. */
 export type Operation = (operating: OperationContext) => Promise<string | Refusal>
 
-/** Thrown to roll back the transaction; nothing was changed. */
-class Refused extends Error {
-  constructor(readonly refusal: Refusal) {
-    super(refusal.refused)
+/** Thrown to roll back the transaction: a refusal, or the answer of a dry run. */
+class RolledBack extends Error {
+  constructor(readonly answer: Answer | Refusal) {
+    super('rolled back')
   }
 }
 
@@ -122,7 +125,13 @@ class Refused extends Error {
  */
 export async function operate(
   pool: Database,
-  { companyId, actor, idempotency, guard }: Pick<Request, 'companyId' | 'actor' | 'idempotency' | 'guard'>,
+  {
+    companyId,
+    actor,
+    idempotency,
+    guard,
+    isDryRun,
+  }: Pick<Request, 'companyId' | 'actor' | 'idempotency' | 'guard' | 'isDryRun'>,
   operation: Operation,
 ): Promise<Answer | Refusal> {
   try {
@@ -142,8 +151,9 @@ export async function operate(
       const replay = findReplay(rows, { actor, idempotency }, ledger)
       if (replay) return replay
       const json = await operation({ tx, companyId, now })
-      if (typeof json !== 'string') throw new Refused(json)
+      if (typeof json !== 'string') throw new RolledBack(json)
       const answer = createAnswer({ outcome: 'updated', json }, ledger)
+      if (isDryRun) throw new RolledBack({ ...answer, dryRun: { events: [], requests: [] } })
       if (idempotency) {
         storeAnswer(rows, { actor, idempotency }, answer, ledger)
         await Promise.all(set.flush(tx))
@@ -151,7 +161,7 @@ export async function operate(
       return answer
     })
   } catch (error) {
-    if (error instanceof Refused) return error.refusal
+    if (error instanceof RolledBack) return error.answer
     throw error
   }
 }

@@ -94,6 +94,8 @@ export interface Guard {
   permitsOf?(rows: Rows, now: string): Permit
   /** Those that the whole request needs, whatever its commands need. */
   readonly permissions?: readonly Permission[]
+  /** Refuses events beyond the limits of the one who acts; `before` has those of the same request. */
+  refuseEvents?(rows: Rows, events: readonly NewEvent[], before: readonly NewEvent[], now: string): Refusal | null
 }
 
 /** Why a request may not be decided, at the moment of its decision; null if it may. */
@@ -123,6 +125,10 @@ export interface Request {
   readonly actor: string | null
   readonly requestId: string | null
   readonly guard?: Guard | undefined
+  /** The tool of an agent that made the request, as `mcp:createSale`; recorded beside the actor. */
+  readonly via?: string | undefined
+  /** Decides on the present rows and records nothing: the answer says what would be recorded (dry-run.ts). */
+  readonly isDryRun?: boolean | undefined
   /** W3C trace context of the request, passed on to the webhooks that it causes. */
   readonly traceparent?: string | undefined
   readonly precondition?: Precondition | undefined
@@ -229,6 +235,7 @@ export async function decideRequest(request: Request, ledger: OpenLedger, decidi
     return { answer: refuse('precondition_failed'), eventIds: [], fromRevision, privateRows: [] }
   const results: CommandResult[] = []
   const eventIds: string[] = []
+  const events: Envelope[] = []
   const privateRows: PrivateRow[] = []
   const slices = createTimeSlicer(request.companyId)
   for (const [position, invocation] of request.invocations.entries()) {
@@ -238,14 +245,19 @@ export async function decideRequest(request: Request, ledger: OpenLedger, decidi
       results.push(before)
       continue
     }
-    const ran = await runCommand(request, invocation, ledger, deciding)
+    const ran = await runCommand(request, invocation, ledger, { ...deciding, before: events })
     results.push(ran.result)
     for (const event of ran.events) eventIds.push(event.id)
+    events.push(...ran.events)
     for (const row of ran.privateRows) privateRows.push(row)
   }
   // A resumed request of which all parts were refused again had no effect.
   const replayed = known?.every((before, position) => before || isRefusal(results[position] ?? null)) ?? false
   const answer = answerOf(request, results, { revision: ledger.revision, replayed })
+  if (request.isDryRun && !isRefusal(answer)) {
+    const told = { ...answer, revision: ledger.expectedRevision, dryRun: { events, requests: [] } }
+    return { answer: told, eventIds, fromRevision, privateRows }
+  }
   const { actor, idempotency } = request
   if (idempotency && !isRefusal(answer) && answer.outcome !== 'failed')
     storeAnswer(rows, { actor, idempotency }, answer, ledger)
@@ -280,7 +292,7 @@ async function runCommand(
   request: Request,
   { command, input }: Invocation,
   ledger: OpenLedger,
-  deciding: Deciding,
+  deciding: Deciding & { readonly before: readonly Envelope[] },
 ): Promise<{ result: CommandResult; events: readonly Envelope[]; privateRows: readonly PrivateRow[] }> {
   const rows = deciding.set.of(request.companyId)
   if (command.needsMore) await ensure(deciding, request.companyId, command.needsMore(rows, input))
@@ -313,7 +325,10 @@ async function runCommand(
       return id
     },
   })
-  if (isRefusal(decision)) return { result: decision, events: [], privateRows: [] }
+  const refused = isRefusal(decision)
+    ? decision
+    : request.guard?.refuseEvents?.(rows, decision.events, deciding.before, now)
+  if (refused || isRefusal(decision)) return { result: refused as Refusal, events: [], privateRows: [] }
   ledger.ids = decision.events.reduce<Ids>(idsAfter, ids)
   if (ledger.aheadUntil !== null) {
     // The accepted command is the clock correction: the only event that may be earlier than its predecessor.
@@ -397,6 +412,7 @@ function seal(
       subject: event.subject,
       origin: request.origin,
       actor: request.actor,
+      ...(request.via !== undefined && { via: request.via }),
       request_id: request.requestId,
       idempotency: position === 0 ? idempotency : null,
       previous_hash: ledger.hash,

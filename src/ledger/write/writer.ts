@@ -16,6 +16,8 @@ export interface Queued {
   readonly weight?: number | undefined
   /** Runs in a bulk lane, so that writes of other companies do not wait for it. */
   readonly takesLong?: boolean
+  /** Is rolled back, so it fills a group. */
+  readonly isDryRun?: boolean | undefined
 }
 
 export interface QueueLimits {
@@ -42,6 +44,10 @@ export interface Queue<T extends Queued> extends LimiterFigures {
  */
 const weightOf = ({ invocations, weight = 1 }: Queued): number => Math.max(1, weight, invocations.length)
 
+/** A request that exceeds the bound is accepted if nothing else waits; a dry run fills a group. */
+const sizeWithin = ({ waitingCommands, groupCommands }: QueueLimits, item: Queued): number =>
+  Math.min(waitingCommands, Math.max(weightOf(item), item.isDryRun ? groupCommands : 0))
+
 /**
  * Groups requests for one commit: one request per waiting company, round-robin, until the group is full; each company's
  * requests in order of arrival. Up to `lanes` groups run at once over disjoint companies. There is no timer: requests
@@ -55,8 +61,7 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
   let scheduled = false
   let idleCallbacks: (() => void)[] = []
 
-  /** A request that exceeds the bound is accepted if nothing else waits. */
-  const sizeOf = (item: Queued): number => Math.min(limits.waitingCommands, weightOf(item))
+  const sizeOf = (item: Queued): number => sizeWithin(limits, item)
 
   const isLarge = (item: Queued): boolean => item.takesLong === true || sizeOf(item) > limits.groupCommands
 

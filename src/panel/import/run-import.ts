@@ -2,8 +2,9 @@ import { createCategory } from '#commands/category-commands.ts'
 import { invalid, type Refusal } from '#domain/refusals.ts'
 import { nameKey } from '#domain/text.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
+import { provisionalId } from '#ledger/write/dry-run.ts'
 import type { CommandResult } from '#ledger/write/idempotency.ts'
-import { runList } from '#ledger/write/run.ts'
+import { runCommands, runList } from '#ledger/write/run.ts'
 import { categoriesNamed, type MatchingRecord } from '#queries/import-matches.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import type { FormSubmission, PageContext } from '../panel-route.ts'
@@ -218,6 +219,40 @@ export async function runImport(
   const imports = new Set(right)
   const skipped = valid.filter((line) => !imports.has(line)).map(({ number }) => number)
   return { ...counts, skipped, errors: errors.sort((a, b) => a.number - b.number) }
+}
+
+/**
+ * Tries the first lines as one request, without those of variants of items that the file makes. Returns the lines that
+ * would be refused; `submission` notes the rest.
+ */
+export async function tryImport(
+  imported: ImportableKind,
+  submission: FormSubmission,
+  plan: Plan,
+  isConfirmed: (line: ValidRow) => boolean,
+): Promise<ImportResult['errors'] | Refusal> {
+  const right = validRows(plan.lines).filter((line) => line.doubt === null || isConfirmed(line))
+  const newCategories = newCategoriesOf(plan, right)
+  const categories = new Map(plan.categories)
+  for (const [at, name] of newCategories.entries()) categories.set(nameKey(name), provisionalId(at + 1))
+  const part = right.slice(0, LINES_PER_REQUEST).flatMap((line) => {
+    const variant = variantInput(line, plan.parents, new Map())
+    return isRefusal(variant) ? [] : [{ line, invocation: commandOf(imported, line, categories, variant) }]
+  })
+  const made = newCategories.map((name) => invoke(createCategory, { name }))
+  const invocations: Invocation[] = [...made, ...part.map(({ invocation }) => invocation)]
+  const compose = () => ({ outcome: 'updated', json: '' }) as const
+  const answer = await runCommands(submission.context.writer, submission.acting, invocations, {
+    compose,
+    withoutRecords: true,
+  })
+  if (isRefusal(answer)) return answer
+  submission.note(answer)
+  return answer.results
+    .slice(made.length)
+    .flatMap((result, at) =>
+      isRefusal(result) ? [{ number: part[at]?.line.number ?? 0, errors: rowMessages(result, plan.fields) }] : [],
+    )
 }
 
 /** Lines of each request. Items come before variants, which name the records of their items. */

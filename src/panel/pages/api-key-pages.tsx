@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-key-commands.ts'
 import { Instant } from '#domain/instant.ts'
-import { formatCount, formatDateTime, formatDateTimeSeconds } from '#domain/person-values.ts'
+import { formatCount, formatDateTime, formatDateTimeSeconds, formatMoney } from '#domain/person-values.ts'
 import { SCOPES, type Scope } from '#domain/rights.ts'
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -17,6 +17,7 @@ import {
   RequestPath,
 } from '#queries/request-queries.ts'
 import {
+  amountInput,
   choiceInput,
   choicesInput,
   lineInput,
@@ -26,7 +27,7 @@ import {
 } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
-import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
+import type { FormSubmission, PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import {
   ButtonLink,
@@ -72,10 +73,32 @@ const FIELDS: Fields = {
   },
 }
 
-/** Form of a new key; the service generates its secret part. */
-const KeyForm = CreateApiKeyInput.pick({ name: true, expires_at: true, scopes: true })
+const LIMITS: Fields = {
+  max_amount_per_call: {
+    label: 'Limite por chamada (R$)',
+    kind: amountInput,
+    hint: 'Soma das vendas, contas e devoluções que uma chamada registra. Se vazio, não há limite.',
+  },
+  max_amount_per_day: {
+    label: 'Limite por dia (R$)',
+    kind: amountInput,
+    hint: 'O mesmo, somado no dia da empresa.',
+  },
+}
 
-/** Keys that a page has: those in use, at most five, and the newest others. */
+/** Form of a new key; the service generates its secret part. */
+const KeyForm = CreateApiKeyInput.pick({
+  name: true,
+  expires_at: true,
+  scopes: true,
+  max_amount_per_call: true,
+  max_amount_per_day: true,
+})
+
+/** A key that is given to an agent ends. */
+const AgentKeyForm = KeyForm.required({ expires_at: true }).extend({ expires_at: Instant })
+
+/** Keys that a page has: those in use, at most twenty, and the newest others. */
 export const MOST_KEYS = 100
 
 /** Keys of a company, those in use first. */
@@ -150,6 +173,8 @@ async function keyPage(visit: PageContext): Promise<PanelPage | null> {
           ['Vale até', time(key.expires_at)],
           ['Revogada', time(key.revoked_at)],
           ['Último uso', time(key.last_used_at) ?? 'Nunca'],
+          ['Limite por chamada', key.max_amount_per_call && formatMoney(key.max_amount_per_call)],
+          ['Limite por dia', key.max_amount_per_day && formatMoney(key.max_amount_per_day)],
           ['Permissões', key.scopes.map((scope) => SCOPE_NAMES[scope as keyof typeof SCOPE_NAMES]).join(' · ')],
         ]}
       />
@@ -166,23 +191,45 @@ async function keyPage(visit: PageContext): Promise<PanelPage | null> {
 const at = { section: 'integrations', access: 'see_company' } as const
 const changing = { ...at, access: 'manage_integrations' } as const
 
+async function createKey(submission: FormSubmission, input: z.infer<typeof KeyForm>) {
+  const { key, prefix, hash } = submission.context.access.newKey(submission.session.isTest)
+  const answer = await submission.run(createApiKey, { ...input, prefix, hash })
+  return isRefusal(answer) ? answer : createdPage(answer.replayed ? null : key)
+}
+
+const newKeyPage = { ...changing, subject: () => ({}), label: 'Criar chave', back: () => HOME }
+
+export const AGENTS_PATH = `${HOME}/agentes`
+
 /** API keys: create, show, revoke. */
 export const apiKeyPages: readonly PanelRoute[] = [
   ...formPages({
-    ...changing,
+    ...newKeyPage,
     path: `${PATH}/nova`,
     to: PATH,
-    subject: () => ({}),
     title: () => 'Nova chave de API',
-    label: 'Criar chave',
-    back: () => HOME,
-    fields: () => FIELDS,
+    fields: () => ({ ...FIELDS, ...LIMITS }),
     schema: KeyForm,
-    async act(submission, _, input) {
-      const { key, prefix, hash } = submission.context.access.newKey(submission.session.isTest)
-      const answer = await submission.run(createApiKey, { ...input, prefix, hash })
-      return isRefusal(answer) ? answer : createdPage(answer.replayed ? null : key)
-    },
+    act: (submission, _, input) => createKey(submission, input),
+  }),
+  ...formPages({
+    ...newKeyPage,
+    path: AGENTS_PATH,
+    title: () => 'Nova chave para um agente',
+    intro: () => (
+      <p class="hint">
+        Um agente de inteligência artificial usa a loja pelo endereço <code>/mcp</code>, com esta chave: só faz o que as
+        permissões deixam, até os limites. <a href="/docs/agents">Como conectar</a>
+      </p>
+    ),
+    fields: () => ({
+      ...FIELDS,
+      expires_at: { label: 'Vale até', kind: momentInput, isRequired: true, hint: 'Depois, crie outra.' },
+      ...LIMITS,
+    }),
+    initial: () => ({ scopes: SCOPES.filter((scope) => scope.endsWith(':read')) }),
+    schema: AgentKeyForm,
+    act: (submission, _, input) => createKey(submission, input),
   }),
   { ...at, path: `${PATH}/:id`, show: keyPage },
   ...formPages({
@@ -324,6 +371,7 @@ async function showCall(visit: PageContext): Promise<PanelPage | null> {
             ['Resultado', <StateBadge state={stateOf(call)} />],
             ['Demorou', `${formatCount(call.duration_ms)} ms`],
             ['Chave', key?.name ?? `Chave ${call.api_key_id}`],
+            ['Agente', call.via && <code>{call.via}</code>],
             ['Repetida', call.replayed ? 'Sim: a resposta guardada foi enviada de novo' : 'Não'],
             ['Identificação (X-Request-Id)', <ShortId id={call.request_id} />],
           ]}

@@ -9,6 +9,7 @@ import { isWrong, type ValidRow, validRows } from '../import/import-plan.ts'
 import { newCategoriesOf, type Plan } from '../import/run-import.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PanelPage } from '../panel-route.ts'
+import { TryButton } from '../ui/form-fields.tsx'
 import { Alert, Card, Stat, Stats } from '../ui/page-parts.tsx'
 import { ListTable } from '../ui/panel-list.tsx'
 import {
@@ -94,6 +95,7 @@ const ImportPreview = ({ imported, visit, checked }: ImportPreviewProps) => {
             <button type="submit" class="main">
               {importLabel(sure.length, doubted.length)}
             </button>
+            <TryButton />
           </div>
         </form>
       )}

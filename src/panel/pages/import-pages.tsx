@@ -3,6 +3,7 @@ import { formatCount } from '#domain/person-values.ts'
 import { invalid, type Refusal } from '#domain/refusals.ts'
 import { httpStatusOf, Problem } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
+import type { DryRun } from '#ledger/write/dry-run.ts'
 import { ownValue } from '#lib/collections.ts'
 import { csvRow } from '#lib/escaping.ts'
 import { createKeyedSemaphore, createTimeSlicer } from '#lib/fair-sharing.ts'
@@ -20,10 +21,12 @@ import {
 import { IMPORTED, type ImportableKind } from '../import/import-kinds.ts'
 import type { ChosenMarks } from '../import/import-lines.ts'
 import { isWrong, rowMessages, type ValidRow } from '../import/import-plan.ts'
-import { type ImportResult, planImport, runImport } from '../import/run-import.ts'
+import { type ImportResult, planImport, runImport, tryImport } from '../import/run-import.ts'
 import { fromWooCommerce, withoutStrayVariants } from '../import/variant-rows.ts'
 import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, TableOf } from '../panel-route.ts'
+import { DryRunCard } from '../ui/dry-run-card.tsx'
+import { TRY } from '../ui/form-fields.tsx'
 import { Alert, Card, Nothing, Stat, Stats } from '../ui/page-parts.tsx'
 import {
   CONFIRMED,
@@ -226,6 +229,13 @@ async function importFile(imported: ImportableKind, submission: FormSubmission):
   if (checked.problem !== null) return checkPage(imported, submission, checked)
   const [lines, kinds] = [new Set(textsOf(form, CONFIRMED)), new Set(textsOf(form, CONFIRMED_KIND))]
   const isConfirmed = ({ number, doubt }: ValidRow) => lines.has(String(number)) || kinds.has(doubt?.kind ?? '')
+  if (formText(form, TRY) !== '') {
+    const told: DryRun[] = []
+    const errors = await tryImport(imported, submission.tried(told), checked.plan, isConfirmed)
+    if (isRefusal(errors)) return uploadPage(imported, submission, errors)
+    const page = await checkPage(imported, submission, checked)
+    return { ...page, body: [await DryRunCard({ visit: submission, told, errors }), page.body] }
+  }
   const done = await runImport(imported, submission, checked.plan, isConfirmed)
   if (isRefusal(done)) return uploadPage(imported, submission, done)
   await putAway(submission, checked.file, done)

@@ -16,7 +16,7 @@ import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { ButtonLink, Card, Facts, StateBadge, type StateMark } from '../ui/page-parts.tsx'
 import { ListTable, recordsOnPage } from '../ui/panel-list.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
-import { KeyTable, MOST_KEYS, REQUESTS_PATH } from './api-key-pages.tsx'
+import { AGENTS_PATH, KeyTable, MOST_KEYS, REQUESTS_PATH } from './api-key-pages.tsx'
 
 export const WEBHOOKS_PATH = '/integracoes/webhooks'
 
@@ -203,7 +203,10 @@ async function showIntegrations(visit: PageContext): Promise<PanelPage> {
   return {
     title: 'Integrações',
     main: webhooks.length + keys.length === 0 && { label: 'Nova chave', to: `${PATH}/chaves/nova` },
-    more: [{ label: 'Chamadas da API', to: REQUESTS_PATH }],
+    more: [
+      { label: 'Chaves para agentes', to: AGENTS_PATH },
+      { label: 'Chamadas da API', to: REQUESTS_PATH },
+    ],
     body,
   }
 }

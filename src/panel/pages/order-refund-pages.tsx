@@ -151,14 +151,15 @@ export const orderRefundPages: readonly PanelRoute[] = [
     ),
     label: 'Estornar',
     isDangerous: true,
+    showsChanges: true,
     back: ({ id }) => `${ORDERS_PATH}/${id}`,
     fields: fieldsOf,
     schema: RefundForm,
     problem: problemOf,
-    act: ({ context, acting, idempotency }, { id: orderId }, refund) =>
+    act: ({ context, acting, idempotency, note }, { id: orderId }, refund) =>
       outcomeOf(orderId, async () => {
         const answer = await refundOrder(context.payments, { acting, idempotency: idempotency(), orderId, refund })
-        return isRefusal(answer) ? ofForm(answer, refund) : answer
+        return isRefusal(answer) ? ofForm(answer, refund) : note(answer)
       }),
   }),
   buttonRoute({

@@ -24,7 +24,19 @@ interface FormProps {
   readonly isDangerous?: boolean
   /** Path of the cancel link, below the panel. */
   readonly back?: string
+  /** A second button shows what the form would change. */
+  readonly showsChanges?: boolean | undefined
 }
+
+/** Name of the button that tries a form. */
+export const TRY = '_ver'
+
+/** Sends the form to be tried. */
+export const TryButton = () => (
+  <button type="submit" name={TRY} value="1">
+    Ver o que muda
+  </button>
+)
 
 const NOTHING: FilledForm = { values: {}, errors: {}, problem: null }
 
@@ -44,6 +56,7 @@ export const Form = (props: FormProps) => {
     problem = filled.problem,
     isDangerous,
     back,
+    showsChanges,
   } = props
   const secrets = Object.keys(fields).filter((name) => isSecret(fields[name]))
   return visit.reaches('POST', to) ? (
@@ -60,6 +73,7 @@ export const Form = (props: FormProps) => {
         <button type="submit" class={isDangerous ? 'danger' : 'main'}>
           {label}
         </button>
+        {showsChanges && <TryButton />}
         {back && (
           <a class="button" href={link(back)}>
             Voltar

@@ -4,6 +4,7 @@ import type { Refusal } from '#domain/refusals.ts'
 import { pathId } from '#http/paths.ts'
 import { httpStatusOf } from '#http/problems.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
+import type { DryRun } from '#ledger/write/dry-run.ts'
 import { APPROVAL_FIELDS, withApproval } from '../approval.ts'
 import {
   BEFORE,
@@ -28,7 +29,8 @@ import type {
   Section,
 } from '../panel-route.ts'
 import { refusalMessage } from '../words/message-words.ts'
-import { Form } from './form-fields.tsx'
+import { DryRunCard } from './dry-run-card.tsx'
+import { Form, TRY } from './form-fields.tsx'
 import { Alert, ButtonLink } from './page-parts.tsx'
 
 /** Subject of a path below the panel, and its access rule. */
@@ -70,6 +72,8 @@ interface FormPage<S> extends PathSubject<S> {
    * Reads only the fields that the user changed, so that saving does not overwrite concurrent changes of other users.
    */
   readonly isOfChanges?: boolean
+  /** A second button shows what the form would change, and changes nothing. */
+  readonly showsChanges?: boolean
   /** Message for the whole form; undefined: the message of the refusal. */
   readonly problem?: ((refusal: Refusal, submission: FormSubmission) => FormProblem | Promise<FormProblem>) | undefined
 }
@@ -133,6 +137,10 @@ async function refilledForm<S>(page: FormPage<S>, submission: FormSubmission): P
   const subject = await page.subject(submission)
   if (subject === null) return null
   if (page.obstacle?.(subject)) return emptyForm(page, submission)
+  return filledForm(page, submission, subject)
+}
+
+async function filledForm<S>(page: FormPage<S>, submission: FormSubmission, subject: S): Promise<PanelPage> {
   const fields = await fieldsWithApproval(page, submission, subject)
   const filled = filledWith(fields, submission.form)
   return toFormPage(page, submission, subject, { fields, filled, before: formText(submission.form, BEFORE) })
@@ -167,6 +175,7 @@ async function toFormPage<S>(
         isDangerous={isDangerous}
         back={page.back(subject)}
         summary={page.summary?.(subject, visit)}
+        showsChanges={page.showsChanges}
       >
         {page.isOfChanges && <input type="hidden" name={BEFORE} value={before} />}
         {await page.intro?.(subject, visit)}
@@ -219,6 +228,10 @@ export function formPages<S, I>(pages: FormPage<S> & SubmitRule<S, I>): PanelRou
         again,
         stale: (submission, subject, fields) =>
           pages.isOfChanges ? staleForm(pages, submission, subject, fields) : null,
+        async seen(submission, subject, told) {
+          const page = await filledForm(pages, submission, subject)
+          return { ...page, body: [await DryRunCard({ visit: submission, told }), page.body] }
+        },
       }),
       refill: (submission) => refilledForm(pages, submission),
     },
@@ -231,6 +244,9 @@ interface FormOfPage<S, I> extends PathSubject<S>, SubmitRule<S, I> {
   needsApproval?(subject: S, visit: PageContext): boolean
   /** The page to show instead if the record has changed since the form was shown; null if it may be saved. */
   stale?(submission: FormSubmission, subject: S, fields: Fields): Promise<PanelPage | null> | PanelPage | null
+  readonly showsChanges?: boolean
+  /** The page with what a dry run has told. */
+  seen?(submission: FormSubmission, subject: S, told: readonly DryRun[]): Promise<PanelPage>
   /** The page with the refused form and its messages. */
   again(submission: FormSubmission, subject: S, refusal: Refusal): Promise<PanelPage | null> | PanelPage
 }
@@ -248,12 +264,16 @@ export const formRoute = <S, I>(sent: FormOfPage<S, I>): FormRoute => ({
     if (stale && !(await submission.isRepeated())) return stale
     const read = sent.isOfChanges ? changedFields(fields, form) : fields
     const typed = checkForm(sent.schema, read, form, readModel.timezone)
+    const told: DryRun[] = []
+    const isTried = sent.showsChanges === true && formText(form, TRY) !== ''
+    const sending = isTried ? submission.tried(told) : submission
     const act = async ({ input }: { readonly input: I }) => {
-      const approved = sent.needsApproval?.(subject, submission) ? await withApproval(submission) : submission
+      const approved = sent.needsApproval?.(subject, sending) ? await withApproval(sending) : sending
       return isRefusal(approved) ? approved : sent.act(approved, subject, input)
     }
     const result = isRefusal(typed) ? typed : await act(typed)
-    return isRefusal(result) ? sent.again(submission, subject, result) : result
+    if (isRefusal(result)) return sent.again(submission, subject, result)
+    return isTried && sent.seen ? sent.seen(submission, subject, told) : result
   },
 })
 

@@ -268,6 +268,7 @@ function updatePages<R extends { id: number }>(pages: RecordPages<R>): PanelRout
     fields: (record, visit) => pages.fields(visit, record),
     initial: (record) => record,
     isOfChanges: true,
+    showsChanges: true,
     ...(update.needsApproval && { needsApproval: update.needsApproval }),
     problem: pages.problem,
     schema: update.schema,

@@ -220,6 +220,8 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   breaks_next: 'O seguinte nomeia outro anterior',
   role: 'Perfil de acesso',
   permissions: 'Permissões',
+  max_amount_per_call: 'Limite por chamada',
+  max_amount_per_day: 'Limite por dia',
   return_limit: 'Devolução sem autorização até',
   discount_limit: 'Desconto sem autorização até',
   approved_by: 'Autorizado por',

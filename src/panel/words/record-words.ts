@@ -225,6 +225,8 @@ const MONEY = new Set([
   'sold',
   'cancelled',
   'returned',
+  'max_amount_per_call',
+  'max_amount_per_day',
   'return_limit',
   'discount_limit',
 ])

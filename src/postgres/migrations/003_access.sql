@@ -75,6 +75,7 @@ create table ops.request_log (
   body text,
   details text,
   traceparent text,
+  via text,
   bytes integer not null,
   primary key (company_id, id)
 );
@@ -82,6 +83,7 @@ comment on table ops.request_log is 'Log of requests to API v1, kept 7 days. Per
 comment on column ops.request_log.id is 'X-Request-Id, a UUID in order of time.';
 comment on column ops.request_log.path is 'Below /api/v1.';
 comment on column ops.request_log.query is 'Masked.';
+comment on column ops.request_log.via is 'Tool of an agent, as mcp:createSale; null for a program.';
 comment on column ops.request_log.status is 'Null if the client left before the answer.';
 comment on column ops.request_log.code is 'Error code; null without an error.';
 comment on column ops.request_log.duration_ms is 'Milliseconds.';

@@ -46,6 +46,7 @@ export const EDGE: { readonly [C in ProblemCode]?: Refusal } = {
     if (!scope) return sendCall(world, target, { headers: { 'x-forwarded-proto': 'http' } })
     return sendCall(world, target, { key: await world.keyWithout(scope as Scope) })
   },
+  amount_limit: async (world, target) => sendCall(world, target, { key: await world.poorKey() }),
   not_test_company: (world, target) => sendCall(world, target, { key: world.company.key }),
   test_data_erased(world, target) {
     const [since] = ['updated_since', 'since'].filter((name) =>

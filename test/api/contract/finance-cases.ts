@@ -82,6 +82,10 @@ function accountCases(side: Side, names: readonly [one: string, many: string], e
       'item:person_forgotten': async (world) => ({
         body: { items: [{ ...(await ofForgotten(world)), external_id: world.unique('conta') }] },
       }),
+      'item:amount_limit': async (world) => ({
+        ...(await item({ external_id: world.unique('conta') })),
+        key: await world.poorKey(),
+      }),
       'item:managed_by_pdv': async (world) => item(await ofSale(world)),
       'item:already_settled': async (world) => item(await settled(world)),
     },

@@ -29,6 +29,8 @@ export interface World {
   create(path: string, body: object): Promise<Json>
   /** Key of another company with all scopes but this one. */
   keyWithout(scope: Scope): Promise<string>
+  /** Key of the company that may record 0.01 a call. */
+  poorKey(): Promise<string>
   /** Erased customer or supplier. */
   forgotten(path: '/customers' | '/suppliers'): Promise<Json>
   close(): Promise<void>
@@ -52,6 +54,7 @@ export async function createWorld(databaseUrl: string, log = tell): Promise<Worl
   const faulty = await startFaultyApi(api.core, databaseUrl)
   let count = 0
   const keys = new Map<Scope, string>()
+  let poor: string | undefined
   const world: World = {
     api,
     company,
@@ -74,6 +77,10 @@ export async function createWorld(databaseUrl: string, log = tell): Promise<Worl
       const key = keys.get(scope) ?? (await api.company({ scopes: SCOPES.filter((each) => each !== scope) })).key
       keys.set(scope, key)
       return key
+    },
+    async poorKey() {
+      poor ??= (await company.newKey(SCOPES, undefined, { max_amount_per_call: '0.01' })).key
+      return poor
     },
     async forgotten(path) {
       const person = await world.create(path, { name: world.unique('Eva'), external_id: world.unique('eva') })

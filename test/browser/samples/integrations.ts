@@ -47,6 +47,7 @@ export const integrationSamples: Samples = {
     return HOME
   },
   [`${HOME}/chaves/nova`]: async () => `${HOME}/chaves/nova`,
+  [`${HOME}/agentes`]: async () => `${HOME}/agentes`,
   [`${HOME}/chaves/:id`]: async (panel) => `${HOME}/chaves/${await keyOf(panel)}`,
   [`${HOME}/chaves/:id/revogar`]: async (panel) => `${HOME}/chaves/${await keyOf(panel)}/revogar`,
   [`${HOME}/chamadas`]: async (panel) => {

@@ -1,0 +1,177 @@
+import type { Tool } from '@modelcontextprotocol/server'
+import type { oas31 } from 'zod-openapi'
+import type { Route } from '#api/api-route.ts'
+import { V1_ROUTES } from '#api/api-v1.ts'
+import { REF, VALUES } from '#api/contract/generators.ts'
+
+/** What an agent cannot use: files, streams, proofs, and secrets that a program must keep. */
+const LEFT_OUT: ReadonlySet<string> = new Set([
+  'getCatalogItemPicture',
+  'putCatalogItemPicture',
+  'getSaleReceipt',
+  'streamEvents',
+  'proveEvent',
+  'proveGrowth',
+  'getCheckpoint',
+  'getCheckpointPlace',
+  'rotateWebhookSecret',
+])
+
+/** Records of a list, unless more are asked for: lists fill the memory of a model. */
+export const DEFAULT_LIMIT = 20
+
+type Schema = oas31.SchemaObject
+type Schemas = Readonly<Record<string, Schema>>
+type Operation = oas31.OperationObject
+
+/** A tool, and where its arguments go in the request of its route. */
+export interface AgentTool {
+  readonly tool: Tool
+  readonly route: Route
+  readonly inPath: readonly string[]
+  readonly inQuery: ReadonlySet<string>
+  readonly isWrite: boolean
+}
+
+/** A tool for each route that agents can use, by name. Texts and schemas are those of the contract. */
+export function toolsOf(contract: oas31.OpenAPIObject): ReadonlyMap<string, AgentTool> {
+  const operations = new Map(
+    Object.values(contract.paths ?? {})
+      .flatMap((item) => Object.values(item as Record<string, Operation>))
+      .map((operation) => [operation.operationId, operation]),
+  )
+  const schemas = (contract.components?.schemas ?? {}) as Schemas
+  const used = V1_ROUTES.filter(({ operation }) => !LEFT_OUT.has(operation))
+  return new Map(
+    used.map((route) => [route.operation, toolOf(route, operations.get(route.operation) as Operation, schemas)]),
+  )
+}
+
+function toolOf(route: Route, operation: Operation, schemas: Schemas): AgentTool {
+  const parameters = (operation.parameters ?? []) as oas31.ParameterObject[]
+  const named = (place: string) => parameters.filter((parameter) => parameter.in === place)
+  const isWrite = route.method !== 'get'
+  const tool: Tool = {
+    name: route.operation,
+    description: descriptionOf(route),
+    inputSchema: inputOf(operation, [...named('path'), ...named('query')], schemas, isWrite) as Tool['inputSchema'],
+    outputSchema: outputOf(operation, schemas, isWrite) as Tool['outputSchema'],
+    annotations: annotationsOf(route),
+  }
+  return {
+    tool,
+    route,
+    inPath: named('path').map(({ name }) => name),
+    inQuery: new Set(named('query').map(({ name }) => name)),
+    isWrite,
+  }
+}
+
+const ONCE = 'Sem `idempotency_key`, repetir é uma segunda chamada; com a mesma, não.'
+
+const descriptionOf = ({ method, summary, description }: Route): string =>
+  [`${summary}.`, description, method === 'get' ? undefined : ONCE].filter(Boolean).join(' ')
+
+/** A POST that only creates adds; everything else changes or removes what is there, or acts outside. */
+function annotationsOf(route: Route): NonNullable<Tool['annotations']> {
+  const { method } = route
+  if (method === 'get') return { readOnlyHint: true }
+  const onlyCreates = method === 'post' && 'command' in route && route.status === undefined
+  const idempotentHint = method !== 'post' || ('act' in route && route.idempotency === 'optional')
+  const outside = ('act' in route || 'operate' in route) && { openWorldHint: true }
+  return { readOnlyHint: false, destructiveHint: !onlyCreates, idempotentHint, ...outside }
+}
+
+const DRY_RUN: Schema = { type: 'boolean', description: 'Nada grava: diz o que gravaria.' }
+const IDEMPOTENCY_KEY: Schema = { type: 'string', maxLength: 255 }
+
+/** Parameters and the members of the body, side by side. */
+function inputOf(
+  { requestBody }: Operation,
+  parameters: readonly oas31.ParameterObject[],
+  schemas: Schemas,
+  isWrite: boolean,
+): Schema {
+  const body = resolve(contentOf(requestBody), schemas)
+  const properties: Record<string, Schema> = { ...(body.properties as Record<string, Schema>) }
+  for (const { name, schema, description } of parameters)
+    properties[name] = { ...(schema as Schema), ...(description !== undefined && { description }) }
+  const limit = properties.limit
+  if (limit && parameters.some(({ name }) => name === 'limit')) properties.limit = { ...limit, default: DEFAULT_LIMIT }
+  if (isWrite) Object.assign(properties, { dry_run: DRY_RUN, idempotency_key: IDEMPOTENCY_KEY })
+  const required = new Set([
+    ...(body.required ?? []),
+    ...parameters.filter((one) => one.required).map(({ name }) => name),
+  ])
+  const root = { type: 'object' as const, properties, required: [...required], additionalProperties: false }
+  return standingAlone(root, schemas)
+}
+
+/** The first level of an answer: what a record has is in the contract. */
+function outputOf({ responses }: Operation, schemas: Schemas, isWrite: boolean): Schema {
+  const successes = Object.entries(responses ?? {}).filter(([status]) => status < '300')
+  const [body = {}] = successes.map(([, response]) => resolve(contentOf(response), schemas))
+  const { data } = (body.properties ?? {}) as { data?: Schema }
+  const isList = data?.type === 'array'
+  return {
+    type: 'object',
+    properties: {
+      data: isList ? { type: 'array' } : {},
+      meta: { type: 'object' },
+      ...(isWrite && { replayed: { type: 'boolean' } }),
+    },
+    required: ['data'],
+  }
+}
+
+const contentOf = (part: unknown): Schema =>
+  (Object.values((part as oas31.RequestBodyObject | undefined)?.content ?? {})[0]?.schema ?? {}) as Schema
+
+const resolve = (schema: Schema, schemas: Schemas): Schema =>
+  schema.$ref === undefined ? schema : resolve(schemas[schema.$ref.slice(REF.length)] ?? {}, schemas)
+
+/** The schema with the components that it names in `$defs`, without what only generators and readers need. */
+function standingAlone(root: Schema, schemas: Schemas): Schema {
+  const $defs: Record<string, unknown> = {}
+  const visit = (node: unknown): unknown => {
+    if (Array.isArray(node)) return node.map(visit)
+    if (typeof node !== 'object' || node === null) return node
+    return Object.fromEntries(Object.entries(node).flatMap((member) => visitMember(...member)))
+  }
+  function visitMember(member: string, value: unknown): [string, unknown][] {
+    if (member === '$ref') return [[member, define(String(value).slice(REF.length))]]
+    if (UNUSED.has(member) || member.startsWith('x-') || NOTHING.has(value) || isNoise(member, value)) return []
+    if (member === 'description') return [[member, shortened(String(value))]]
+    if (member === 'properties')
+      return [
+        [member, Object.fromEntries(Object.entries(value as object).map(([name, field]) => [name, visit(field)]))],
+      ]
+    return [[member, VALUES.has(member) ? value : visit(value)]]
+  }
+  function define(name: string): string {
+    if (!Object.hasOwn($defs, name)) {
+      $defs[name] = null
+      $defs[name] = visit(schemas[name])
+    }
+    return `#/$defs/${name}`
+  }
+  const shown = visit(root) as Schema
+  return (Object.keys($defs).length === 0 ? shown : { ...shown, $defs }) as Schema
+}
+
+const UNUSED = new Set(['example', 'examples', 'contentEncoding'])
+/** Sizes for generators, and bounds that no value reaches. */
+const NOTHING = new Set<unknown>(['int32', 'int64', Number.MAX_SAFE_INTEGER])
+
+const LONGEST = 60
+
+/** Spellings of an absent value fill a pattern; the service knows them anyway. */
+const isNoise = (member: string, value: unknown): boolean =>
+  (member === 'pattern' && String(value).length > 2 * LONGEST) || (member === 'minLength' && value === 0)
+
+/** A whole short text, or the first sentence: the rest is in the contract. */
+function shortened(text: string): string {
+  if (text.length <= LONGEST) return text
+  const end = text.search(/[.;:](?:\s|$)/)
+  return end < 0 ? text : `${text.slice(0, end)}.`
+}
