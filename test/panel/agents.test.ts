@@ -42,18 +42,19 @@ describe('Ver o que muda', () => {
     const { id } = (await company.post('/catalog/items', { name: 'Café', type: 'product', price: '9.90' })).body.data
     const page = `/painel/catalogo/${id}/editar`
     expect((await user.get(page)).html).to.include('Ver o que muda')
-    const tried = await user.submit(page, { price: '12,50', _ver: '1' })
+    const typed = { name: 'Café', type: 'product', price: '12,50' }
+    const tried = await user.submit(page, { ...typed, _ver: '1' })
     expect(tried.status).to.equal(200)
     expect(textIn(tried.html)).to.include('O que muda').and.to.include('12,50')
     expect(tried.html).to.include('value="12,50"')
     expect((await company.get(`/catalog/items/${id}`)).body.data.price).to.equal('9.90')
-    expect((await user.submit(page, { price: '12,50' })).to).to.include(String(id))
+    expect((await user.submit(page, typed)).to).to.include(String(id))
     expect((await company.get(`/catalog/items/${id}`)).body.data.price).to.equal('12.50')
   })
 
   it('shows refusals as the form does [AGENT-1205]', async () => {
     const { id } = (await company.post('/catalog/items', { name: 'Café', type: 'product', price: '9.90' })).body.data
-    const { status, html } = await user.submit(`/painel/catalogo/${id}/editar`, { price: 'x', _ver: '1' })
+    const { status, html } = await user.submit(`/painel/catalogo/${id}/editar`, { name: 'Café', type: 'product', price: 'x', _ver: '1' })
     expect(status).to.equal(422)
     expect(html).to.not.include('O que muda')
   })
