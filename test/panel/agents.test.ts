@@ -54,7 +54,12 @@ describe('Ver o que muda', () => {
 
   it('shows refusals as the form does [AGENT-1205]', async () => {
     const { id } = (await company.post('/catalog/items', { name: 'Café', type: 'product', price: '9.90' })).body.data
-    const { status, html } = await user.submit(`/painel/catalogo/${id}/editar`, { name: 'Café', type: 'product', price: 'x', _ver: '1' })
+    const { status, html } = await user.submit(`/painel/catalogo/${id}/editar`, {
+      name: 'Café',
+      type: 'product',
+      price: 'x',
+      _ver: '1',
+    })
     expect(status).to.equal(422)
     expect(html).to.not.include('O que muda')
   })
