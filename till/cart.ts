@@ -181,7 +181,6 @@ export interface SaleContext {
 
 /** The sale as it is uploaded. */
 export function toSale(cart: Cart, { offlineId, now, clockOffsetMs, sessionId, exchange }: SaleContext): SaleBody {
-  const cash = cart.payments.reduce((sum, { isCash, given }) => sum + (isCash ? given : 0), 0)
   const back = exchanged(cart)
   return {
     offline_id: offlineId,
@@ -202,7 +201,7 @@ export function toSale(cart: Cart, { offlineId, now, clockOffsetMs, sessionId, e
       ...paymentsOf(cart),
     ],
     total: fromCents(cartTotal(cart)),
-    amount_received: fromCents(cash),
+    amount_received: fromCents(cartTotal(cart) + changeOf(cart)),
     change: fromCents(changeOf(cart)),
     ...customerOf(cart.customer),
     ...(sessionId !== null && { cash_session_id: sessionId }),

@@ -90,7 +90,7 @@ function Receipt({ sale: { element, names }, codes, isCancelled }: ReceiptProps)
               cents={toCents(payment.amount)}
             />
           ))}
-          {element.change > 0 && <Row name="Recebido em dinheiro" cents={toCents(element.amount_received)} />}
+          {element.change > 0 && <Row name="Recebido" cents={toCents(element.amount_received)} />}
           {element.change > 0 && <Row name="Troco" cents={toCents(element.change)} isSum />}
         </tbody>
       </table>

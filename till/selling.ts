@@ -271,7 +271,7 @@ export async function refuseVoucher(till: Till, cart: Cart, voucher: string, cen
   const { current, connection } = till.store.get()
   if (voucher === '' || connection !== 'connected') return null
   try {
-    const { balance } = await callService<{ balance: number }>(`/sync/vouchers/${encodeURIComponent(voucher)}`, {
+    const { balance } = await callService<{ balance: number }>(`/sync/vouchers?${new URLSearchParams({ voucher })}`, {
       token: current?.token ?? null,
     })
     const used = cart.payments.reduce((sum, each) => sum + (each.voucher === voucher ? each.given : 0), cents)
