@@ -13,10 +13,12 @@ import {
   removeLine,
   toSale,
 } from '../../till/cart.ts'
+import { isPin, MAX_WRONG_PINS, tryPin, withPin } from '../../till/pins.ts'
 import { crc16, pixCode } from '../../till/pix-code.ts'
 import { createCatalog, fold } from '../../till/product-search.ts'
-import type { Product } from '../../till/records.ts'
+import type { Product, Recorded } from '../../till/records.ts'
 import { checkDigit, DEFAULT_SCALE, readScaleLabel } from '../../till/scale-labels.ts'
+import { vouchersOf } from '../../till/selling.ts'
 import { chooseByCode, readTyped } from '../../till/typed.ts'
 
 const product = (fields: Partial<Product>): Product => {
@@ -173,5 +175,49 @@ describe('the Pix code of a sale', () => {
     const code = pixCode({ key: 'pix@loja.example', name: 'Padaria São João', city: 'São Paulo' }, 123_450, 'venda-1')
     expect(code).to.include('54071234.50').and.include('5916Padaria Sao Joao').and.include('0506venda1')
     expect(code.slice(-4)).to.equal(crc16(code.slice(0, -4)))
+  })
+})
+
+describe('vouchers that this till gave', () => {
+  const recorded = (kind: 'sales' | 'returns', element: object) => ({ kind, element }) as unknown as Recorded
+  const refund = (voucher: string, amount: number) =>
+    recorded('returns', { refunds: [{ payment_type_id: 3, amount, voucher }], returned_at: '2026-11-29T12:00:00.000Z' })
+  const payment = (voucher: string, amount: number) => recorded('sales', { payments: [{ amount, voucher }] })
+
+  it('are listed with what they still pay, the newest first', () => {
+    const records = [
+      refund('VALE-A', 10),
+      refund('VALE-B', 7.5),
+      payment('VALE-A', 4),
+      refund('VALE-C', 2),
+      payment('VALE-C', 2),
+    ]
+    const left = vouchersOf(records).map(({ voucher, amount }) => [voucher, amount])
+    expect(left).to.deep.equal([
+      ['VALE-B', 750],
+      ['VALE-A', 600],
+    ])
+  })
+})
+
+describe('the PIN of an operator', () => {
+  const person = { userId: 1, name: 'Ana', email: 'ana@loja.example', token: 't', pin: null, wrongPins: 0 }
+
+  it('has four to eight digits', () => {
+    expect(['1234', '12345678', '123', '123456789', '12a4'].map(isPin)).to.deep.equal([true, true, false, false, false])
+  })
+
+  it('opens after wrong tries, which it then forgets, and not after five', async () => {
+    let operator = await withPin(person, '1234')
+    const wrong = async () => {
+      const tried = await tryPin(operator, '9999')
+      expect(tried.isRight).to.equal(false)
+      operator = tried.operator
+    }
+    for (let tries = 1; tries < MAX_WRONG_PINS; tries++) await wrong()
+    const right = await tryPin(operator, '1234')
+    expect(right).to.deep.include({ isRight: true, operator: { ...operator, wrongPins: 0 } })
+    await wrong()
+    expect((await tryPin(operator, '1234')).isRight).to.equal(false)
   })
 })

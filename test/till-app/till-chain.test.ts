@@ -118,7 +118,7 @@ describe('the two copies of what a till records [TILL-1116]', () => {
       expect(after.lastNumber).to.equal(3)
     })
 
-  it('goes on after the last number of the service when its data were copied back', async () => {
+  it('goes on after the last number of the service when its data were copied back [TILL-1180]', async () => {
     const copies = new Copies()
     const before = await open(copies)
     await before.record([recording('a')], 7)
