@@ -1,7 +1,7 @@
 import { toCents } from './amounts.ts'
 import { createCatalog, fold } from './product-search.ts'
 import type { Recorder } from './recorder.ts'
-import type { Customer, Product, TillConfig } from './records.ts'
+import type { Customer, Product, Recorded, TillConfig } from './records.ts'
 import { callService, ServiceError } from './service-calls.ts'
 import type { Connection, Store } from './state.ts'
 import type { Draft, Storage } from './stored.ts'
@@ -137,12 +137,14 @@ export class Sync {
     const { store, now } = this.#parts
     store.set({ isSyncing: true })
     try {
+      // Of before: what is recorded from now on may name what is made from now on.
+      const waiting = this.#parts.recorder()?.records.filter(({ state }) => state === 'waiting') ?? []
       // What was made here goes first, but holds nothing up: under an ended token only signed records are taken.
       const failed = await this.#sendDrafts().then(
         () => null,
         (error: unknown) => ({ error }),
       )
-      const isDone = await this.#sendRecords()
+      const isDone = await this.#sendRecords(waiting)
       if (failed) throw failed.error
       if (!store.get().current) return isDone
       await this.#readClock()
@@ -182,12 +184,11 @@ export class Sync {
   }
 
   /** True if nothing is left over for a later round. */
-  async #sendRecords(): Promise<boolean> {
+  async #sendRecords(waiting: readonly Recorded[]): Promise<boolean> {
     const recorder = this.#parts.recorder()
     if (!recorder) return true
     let isDone = true
     const { operators, current } = this.#parts.store.get()
-    const waiting = recorder.records.filter(({ state }) => state === 'waiting')
     for (const portion of portionsOf(waiting)) {
       const [{ userId } = { userId: 0 }] = portion
       const token = operators.find((each) => each.userId === userId)?.token ?? current?.token ?? null
