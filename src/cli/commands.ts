@@ -17,7 +17,7 @@ export type Flags = Readonly<Record<string, Flag>>
 
 /** Words and flags of a verb. */
 export interface CliCommand {
-  /** One line of the list of verbs: begins with a verb, at most 70 characters. */
+  /** Begins with a verb; with the name, a line of the list has at most 70 characters. */
   readonly summary: string
   /** What help about the verb says further. */
   readonly details?: string
@@ -99,15 +99,15 @@ export const COMMANDS = {
   },
   'company list': { summary: 'lists the companies', flags: {} },
   'company export': {
-    summary: 'closes a company and writes it to a file for another installation',
+    summary: 'closes a company, writes it to a file',
     details: 'May be repeated: the file is the same. Without --to it goes to standard output.',
     example: '4 --to company-4.jsonl',
     flags: { company: required('ID'), to: optional('FILE') },
     positional: 'company',
   },
   'company import': {
-    summary: 'imports a company from its file and prints the note of the import',
-    details: 'Without --from it reads standard input. `company remove` takes the note.',
+    summary: 'imports a company; prints its note',
+    details: 'Another installation wrote it. Without --from it reads standard input. `company remove` takes the note.',
     example: '--from company-4.jsonl',
     flags: { from: optional('FILE'), 'allow-same-cnpj': toggle },
   },
@@ -119,8 +119,8 @@ export const COMMANDS = {
     positional: 'company',
   },
   'company reopen': {
-    summary: 'opens an exported company again; its file becomes void',
-    details: 'Only if the file was not imported anywhere. Destroy the file.',
+    summary: 'reopens an exported company',
+    details: 'Its file becomes void. Only if the file was not imported anywhere. Destroy the file.',
     example: '4 --reason "import cancelled"',
     flags: { company: required('ID'), reason: required('TEXT') },
     positional: 'company',
@@ -139,7 +139,7 @@ export const COMMANDS = {
     },
   },
   'payment-type update': {
-    summary: 'changes a way to pay, found by id or name',
+    summary: 'changes a way to pay, by id or name',
     example: '7 --company 1 --acquirer-rate 2.90',
     flags: {
       id: optional('ID'),
@@ -157,7 +157,7 @@ export const COMMANDS = {
   },
 
   'user create': {
-    summary: 'creates a user who logs in to the panel and to tills',
+    summary: 'creates a user for panel and tills',
     details: 'A person whom another company knows keeps the password. Auditors need --access-until.',
     example: '--company 1 --email ana@example.com --name Ana --role manager --password -',
     flags: { ...user, name: required('NAME'), password: secret(required('PASSWORD')), ...terms, role: required(ROLES) },
@@ -169,7 +169,8 @@ export const COMMANDS = {
     flags: { ...user, name: required('NAME'), ...terms, role: required(ROLES) },
   },
   'user list': {
-    summary: 'lists the users of a company, inactive ones too',
+    summary: 'lists the users of a company',
+    details: 'Inactive ones too.',
     example: '--company 1',
     flags: { company: required('ID') },
   },
@@ -180,19 +181,20 @@ export const COMMANDS = {
     flags: { ...user, name: optional('NAME'), ...terms, role: optional(ROLES) },
   },
   'user set-password': {
-    summary: 'sets a password and ends the sessions and tokens of the person',
+    summary: 'sets a password; ends all sessions',
     details: 'Counts for all companies of the person.',
     example: '--company 1 --email ana@example.com --password -',
     flags: { ...user, password: secret(required('PASSWORD')) },
   },
   'user remove-second-factor': {
-    summary: 'removes second factors and recovery codes of a person',
+    summary: 'removes second factors of a person',
     details: 'For all companies: the password alone logs in again.',
     example: '--company 1 --email ana@example.com',
     flags: user,
   },
   'user deactivate': {
-    summary: 'ends the access of a user, or an invitation, at once',
+    summary: 'ends the access of a user at once',
+    details: 'Ends an invitation too.',
     example: '--company 1 --email ana@example.com',
     flags: user,
   },
@@ -203,7 +205,7 @@ export const COMMANDS = {
   },
 
   'person forget': {
-    summary: 'erases the personal data of a person for good',
+    summary: 'erases the data of a person for good',
     details:
       'Refused while documents, open accounts or orders need the person; with --queue it is done on the day when they no longer do.',
     example: '--company 1 --subject customer/9 --ground holder_request --queue',
@@ -229,19 +231,20 @@ export const COMMANDS = {
     },
   },
   'key list': {
-    summary: 'lists the API keys of a company, ended ones too',
+    summary: 'lists the API keys of a company',
+    details: 'Ended ones too.',
     example: '--company 1',
     flags: { company: required('ID') },
   },
   'key revoke': {
-    summary: 'revokes an API key from its next request on',
+    summary: 'revokes an API key at once',
     example: '12 --company 1',
     flags: { company: required('ID'), key: required('KEY_ID') },
     positional: 'key',
   },
 
   'person lost-keys': {
-    summary: 'checks missing keys of persons; --yes declares them lost',
+    summary: 'checks missing keys; --yes gives them up',
     details:
       'Ends the read-only state of a company once its keys are restored. With --yes the fields that they sealed are empty for good.',
     example: '4 --yes',
@@ -249,7 +252,7 @@ export const COMMANDS = {
     positional: 'company',
   },
   'person export': {
-    summary: 'writes all data and events of a person as JSON and HTML',
+    summary: 'writes data of a person as JSON and HTML',
     example: '--company 1 --subject customer/9 --to .',
     flags: { company: required('ID'), subject: required('customer/9'), to: optional('FOLDER') },
   },
@@ -288,7 +291,8 @@ export const COMMANDS = {
     },
   },
   'store update': {
-    summary: 'changes commission, sales or secrets of a store',
+    summary: 'changes commission or secrets of a store',
+    details: 'Or whether paid orders become sales.',
     example: 'padaria --commission 4.50',
     flags: {
       alias: required('ALIAS'),
@@ -299,7 +303,8 @@ export const COMMANDS = {
     positional: 'alias',
   },
   'store enable': {
-    summary: 'enables a store: it takes orders and payments again',
+    summary: 'enables a store',
+    details: 'It takes orders and payments again.',
     example: 'padaria',
     flags: { alias: required('ALIAS') },
     positional: 'alias',
@@ -317,7 +322,7 @@ export const COMMANDS = {
   },
 
   'master-key rotate': {
-    summary: 're-encrypts all secrets with a new master key',
+    summary: 're-encrypts all secrets with a new key',
     details:
       'Into master.key, or MASTER_KEY with MASTER_KEY_FORMER set to the present one. Services may run. After an interruption run it again.',
     flags: {},
@@ -329,15 +334,16 @@ export const COMMANDS = {
     flags: {},
   },
   'seal-key adopt': {
-    summary: 'replaces a lost signing key; records the reason',
+    summary: 'replaces a lost signing key',
     details: 'Takes the key in SEAL_KEY_FILE, or makes one. Every verifier shows that the former key did not sign it.',
     example: '--lost-old --reason "disk of the server lost"',
     flags: { 'lost-old': { required: true, value: null }, reason: required('TEXT') },
   },
 
   'ledger verify': {
-    summary: 'verifies hashes, chains and checkpoints of ledgers or an export',
-    details: 'Without --company all ledgers. --file verifies an export without a database.',
+    summary: 'verifies ledgers, or an exported file',
+    details:
+      'Checks hashes, chains and checkpoints. Without --company all ledgers. --file verifies an export without a database.',
     example: '--company 1 --checkpoint seals.jsonl --public-key keys.pem',
     flags: {
       company: optional('ID'),
@@ -347,101 +353,103 @@ export const COMMANDS = {
     },
   },
   'ledger seal': {
-    summary: 'verifies a ledger, or all, and prints the signed checkpoint',
-    details: 'Keep it outside of the service.',
+    summary: 'prints the signed checkpoint of a ledger',
+    details: 'Verifies the ledger before, or all. Keep it outside of the service.',
     example: '--all',
     flags: { company: optional('ID'), all: toggle },
   },
   'ledger public-key': {
-    summary: 'prints the public keys that have signed checkpoints',
+    summary: 'prints the keys that sign checkpoints',
     details: 'The last one signs now.',
     flags: {},
   },
   'ledger attestors': {
-    summary: 'lists attestors with their newest checkpoint and faults',
+    summary: 'lists attestors, their state and faults',
     flags: {},
   },
   'ledger export': {
-    summary: 'prints the events of a company as JSON Lines, as hashed',
+    summary: 'prints events as JSON Lines, as hashed',
     details: '`ledger verify --file` verifies the export.',
     example: '--company 1 --from 0',
     flags: { company: required('ID'), from: optional('REVISION') },
   },
   'audit pack': {
-    summary: 'writes ledger, proofs, verifier and index of a company as ZIP',
-    details: '--opened adds a file with personal data in clear.',
+    summary: 'writes ledger, proofs and verifier as ZIP',
+    details: 'With an index in words. --opened adds a file with personal data in clear.',
     example: '--company 1 --to pack.zip',
     flags: { company: required('ID'), to: required('FILE'), opened: toggle },
   },
   'ledger history': {
-    summary: 'lists the events of one record, oldest first',
-    details: 'Also of a deleted record.',
+    summary: 'lists the events of one record',
+    details: 'Oldest first. Also of a deleted record.',
     example: '--company 1 --subject sale/9',
     flags: { company: required('ID'), subject: required('sale/9') },
   },
   'ledger as-of': {
-    summary: 'runs a GET of API v1 as of a revision or time',
-    details: 'Only data of the ledger have a past.',
+    summary: 'runs a GET as of a revision or time',
+    details: 'A GET of API v1, below /api/v1. Only data of the ledger have a past.',
     example: '--company 1 --at 30 --get /catalog/items/1',
     flags: { company: required('ID'), at: required('TIME|REVISION'), get: required('/sales/9') },
   },
   'ledger correct-clock': {
-    summary: 'records that the clock ran ahead, so that writes go on',
-    details: 'Of a ledger whose last event is in the future; its next events follow the present clock.',
+    summary: 'lets a ledger go on after a wrong clock',
+    details:
+      'Records that the clock ran ahead. Of a ledger whose last event is in the future; its next events follow the present clock.',
     example: '1',
     flags: { company: required('ID') },
     positional: 'company',
   },
   restored: {
-    summary: 'records that the database was restored from a backup',
+    summary: 'records a restore from a backup',
     details:
-      'In each ledger; later ids jump beyond those given out since. --copy: a copy on purpose, with an id of its own, which sends nothing. After an interruption run it again.',
+      'Without it a restored database records nothing. In each ledger; later ids jump beyond those given out since. --copy: a copy on purpose, with an id of its own, which sends nothing. After an interruption run it again.',
     example: '--lost-after 2026-11-21T08:00:00Z --reason "restore of 21/11"',
     flags: { 'lost-after': required('INSTANT'), reason: required('TEXT'), copy: toggle },
   },
   'ledger copy': {
-    summary: 'copies all ledgers to an EventStoreDB and verifies them',
-    details: 'What is there already is compared, so an interrupted copy is run again.',
+    summary: 'copies all ledgers to an EventStoreDB',
+    details: 'Verifies the copy. What is there already is compared, so an interrupted copy is run again.',
     example: '--to esdb://127.0.0.1:2113?tls=false',
     flags: { to: required('esdb://HOST:2113') },
   },
 
   'database prepare': {
-    summary: 'migrates the database as its owner and grants privileges',
+    summary: 'migrates and grants, as the owner',
     details:
       'Uses DATABASE_OWNER_URL; a start does the same if it has it. --like makes the database a cell beside the first installation, before its first start.',
     flags: { like: secret(optional('URL')) },
   },
   'database rebuild': {
-    summary: 'fills an empty database from the event store',
+    summary: 'fills a database from the event store',
     details:
-      '--yes confirms that what only the lost database knew is gone. --without-keys goes on without missing keys of persons: their fields are empty for good. After an interruption run it again.',
+      'The database must be empty. --yes confirms that what only the lost database knew is gone. --without-keys goes on without missing keys of persons: their fields are empty for good. After an interruption run it again.',
     example: '--yes',
     flags: { yes: toggle, 'without-keys': toggle },
   },
   'projections verify': {
-    summary: 'compares tables with a replay of the ledger',
-    details: 'Of a company, or of all.',
+    summary: 'compares tables with the ledgers',
+    details: 'Replays the ledgers. Of a company, or of all.',
     example: '1',
     flags: { company: optional('ID') },
     positional: 'company',
   },
   'projections rebuild': {
-    summary: 'rebuilds the read model from the ledgers',
+    summary: 'rebuilds tables from the ledgers',
     details: 'Works a quarter of the time, so that requests go first; --at-once all of it.',
     example: '--at-once',
     flags: { 'at-once': toggle },
   },
 
   'provider-sandbox': {
-    summary: 'runs a payment provider for trials of online orders',
-    details: 'Its page approves, refunds, repeats and forges.',
+    summary: 'simulates the payment provider',
+    details: 'For trials of online orders. Its page approves, refunds, repeats and forges.',
     example: '--port 4000',
     flags: { port: optional('PORT'), secret: optional('NOTIFICATION_SECRET') },
   },
   witness: {
-    summary: 'runs a witness for trials of WITNESS_URLS',
-    details: 'Cosigns checkpoints of the given logs, or of a running service, and never two histories of one.',
+    summary: 'runs a witness for trials',
+    details:
+      'For trials of WITNESS_URLS. Cosigns checkpoints of the given logs, or of a running service, and never two histories of one.',
     example: '--url http://127.0.0.1:3000',
     flags: {
       log: repeatable('VKEY'),
@@ -452,13 +460,13 @@ export const COMMANDS = {
     },
   },
   'time-stamp-authority': {
-    summary: 'runs a time-stamp authority for trials of SEAL_TSA_URL',
-    details: 'Needs openssl.',
+    summary: 'runs a time-stamp authority for trials',
+    details: 'For trials of SEAL_TSA_URL. Needs openssl.',
     example: '--port 4002',
     flags: { port: optional('PORT'), folder: optional('FOLDER') },
   },
   listen: {
-    summary: 'delivers the webhooks of a company to a local address',
+    summary: 'delivers webhooks to a local address',
     details: 'Works against any service, with an API key. The secret that signs is shown at the start.',
     example: '--forward-to http://localhost:4100/hook --key "$KEY"',
     flags: {
@@ -471,8 +479,8 @@ export const COMMANDS = {
     },
   },
   trigger: {
-    summary: 'causes an event in a test company, so that webhooks are sent',
-    details: 'Orders use the store of the newest order, or --store.',
+    summary: 'causes an event in a test company',
+    details: 'Its webhooks are sent. Orders use the store of the newest order, or --store.',
     example: 'sale.completed --key "$KEY"',
     flags: {
       event: required('EVENT'),
@@ -483,7 +491,8 @@ export const COMMANDS = {
     positional: 'event',
   },
   till: {
-    summary: 'plays an offline till: sells, loses its connection, reconciles',
+    summary: 'plays a day of an offline till',
+    details: 'Sells, loses its connection, reconciles.',
     example: '--demo',
     flags: {
       url: optional('URL'),
@@ -495,7 +504,8 @@ export const COMMANDS = {
     },
   },
   demo: {
-    summary: 'shows the main job step by step on a running service',
+    summary: 'shows the main job step by step',
+    details: 'On a running service.',
     flags: { url: optional('URL'), key: optional('API_KEY') },
   },
 } as const satisfies Readonly<Record<string, CliCommand>>

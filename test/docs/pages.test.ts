@@ -209,6 +209,28 @@ function commandFaultsOf(text: string): string[] {
   return faults
 }
 
+/** Paths of this repository that code of a page names; not those with a placeholder. */
+const pathsIn = (text: string): string[] =>
+  codeOf(text).flatMap((code) =>
+    Array.from(
+      code.matchAll(
+        /(?<![\w./:-])(?:src|commands|projections|queries|test|tools|deploy|examples|clients|bench|demo|till|verifier|docs)\/[\w./-]*\w(?![\w<*{}…])/g,
+      ),
+      ([path]) => path,
+    ),
+  )
+
+describe('files that the documentation names', () => {
+  for (const page of PAGES) {
+    it(`${page} names files that exist`, () => {
+      const paths = pathsIn(readFileSync(page, 'utf8')).filter(
+        (path) => !/^docs\/(?:eventos|settings|permissoes|guias|guides|webhooks|postman|recursos)\b/.test(path),
+      )
+      expect(paths.filter((path) => !existsSync(path))).to.deep.equal([])
+    })
+  }
+})
+
 describe('commands of the documentation', () => {
   for (const page of PAGES) {
     it(`${page} names verbs, flags and scripts that exist`, () => {
