@@ -234,19 +234,19 @@ const OUTAGE_LOGGED_MS = 900_000
 
 function limitOutages(log: SweepOptions['log']): SweepOptions['log'] {
   let loggedAt = Number.NEGATIVE_INFINITY
-  return (message, error) => {
+  return (message, error, fields) => {
     const now = performance.now()
     if (isTransient(error) && now - loggedAt < OUTAGE_LOGGED_MS) return
     if (isTransient(error)) loggedAt = now
-    log(message, error)
+    log(message, error, fields)
   }
 }
 
 /** For test companies: their sandbox runs only during a trial, so its absence is not an error of the service. */
 const withoutAbsence =
   (log: SweepOptions['log']): SweepOptions['log'] =>
-  (message, error) => {
-    if (!(error instanceof ProviderUnavailable)) log(message, error)
+  (message, error, fields) => {
+    if (!(error instanceof ProviderUnavailable)) log(message, error, fields)
   }
 
 /**

@@ -494,11 +494,13 @@ describe('payment sweep', () => {
     expect(asked('8')).to.equal(3)
   })
 
-  it('logs an outage once, and other failures each time', async () => {
+  it('logs an outage once, and other failures each time, with company and order', async () => {
     provider.before = () => Promise.reject(new ProviderUnavailable('down'))
     const sweeping = startSweep(options, 5)
     await until(async () => (await endLeases()) && asked() > 3)
     expect(logged).to.have.length(1)
+    const fields = { company_id: shop.company.id, order_id: order.id }
+    expect((logged[0] as unknown[])[2]).to.deep.equal(fields)
     provider.before = () => Promise.reject(new Error('a bug'))
     await until(async () => (await endLeases()) && logged.length > 1)
     await sweeping.stop()
