@@ -84,6 +84,16 @@ export function logFaultsOf(files: ReadonlyMap<string, string>): string[] {
   )
 }
 
+const HELP_TEXT = /\b(summary|details):\s*'((?:[^'\\]|\\.)+)'/g
+
+/** Help of verbs that does not begin with a verb, or speaks in the words that logs refuse. */
+export const helpFaultsOf = (files: ReadonlyMap<string, string>): string[] =>
+  [...files].flatMap(([path, text]) =>
+    Array.from(text.matchAll(HELP_TEXT), ([, kind, help = '']) => ({ kind, help }))
+      .filter(({ kind, help }) => REFUSED_IN_LOGS.test(help) || (kind === 'summary' && !/^[a-z-]+s /.test(help)))
+      .map(({ help }) => `${path}: help "${help}": begin with a verb, and name the thing`),
+  )
+
 const REFUSED_IN_SQL = /calls|notices|stranger|sealing|\bseal_|let_through|asked|told_to/
 /** Participles and riddles; a column is a noun. */
 const REFUSED_COLUMN =
@@ -147,6 +157,7 @@ const PAGE_BOUNDS: readonly (readonly [path: string, words: number])[] = [
   ['docs/requirements/', 18_000],
 ]
 const LONGEST_DECISION = 700
+const LONGEST_PAGE = 4_500
 const MOST_WORDS = 80_000
 
 const wordsIn = (text: string): number => text.split(/\s+/).filter((word) => word !== '').length
@@ -163,6 +174,9 @@ export function pageFaultsOf(files: ReadonlyMap<string, string>): string[] {
     ...counts
       .filter(([path, words]) => path.startsWith('docs/decisions/') && words > LONGEST_DECISION)
       .map(([path, words]) => `${path}: ${words} words, a decision has at most ${LONGEST_DECISION}`),
+    ...counts
+      .filter(([, words]) => words > LONGEST_PAGE)
+      .map(([path, words]) => `${path}: ${words} words, a page has at most ${LONGEST_PAGE}`),
   ]
 }
 
@@ -210,6 +224,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     ...houseFaultsOf(new Map([...texts, ...(await readFiles(['till']))].filter(([path]) => /\.tsx?$/.test(path)))),
     ...portugueseFaultsOf(texts, phrases),
     ...logFaultsOf(service),
+    ...helpFaultsOf(new Map([...sources].filter(([path]) => path === 'src/cli/commands.ts'))),
     ...sqlFaultsOf(migrations),
     ...columnFaultsOf(new Map([...sources].filter(([path]) => path.startsWith('projections/')))),
     ...titleFaultsOf(await readFiles(['test', 'clients/typescript/test', 'examples/test'])),

@@ -15,6 +15,7 @@ import { houseFaultsOf } from '../../tools/house.ts'
 import { citationsInComments, citationsInTitles, faultsOf, rulesIn, tableOfTests } from '../../tools/requirements.ts'
 import {
   columnFaultsOf,
+  helpFaultsOf,
   logFaultsOf,
   pageFaultsOf,
   parseRefusedPhrases,
@@ -403,6 +404,12 @@ describe('words of logs, SQL, titles and pages', () => {
       expect(logFaultsOf(of('src/a.ts', line)), line).to.have.length(1)
   })
 
+  it('refuses help that does not begin with a verb, or says who was to be what', () => {
+    const help = (text: string) => helpFaultsOf(of('commands.ts', text))
+    expect(help("summary: 'lists the companies',\n details: 'Ended ones too.'")).to.deep.equal([])
+    expect(help("summary: 'a company',\n details: 'Whoever was to be told who it is.'")).to.have.length(2)
+  })
+
   it('refuses a table by a private name, or without a comment', () => {
     const commented = "create table ops.sessions (\n);\ncomment on table ops.sessions is 'Sessions.';\n"
     expect(sqlFaultsOf(of('a.sql', commented))).to.deep.equal([])
@@ -425,6 +432,7 @@ describe('words of logs, SQL, titles and pages', () => {
     expect(pageFaultsOf(of('README.md', 'word '.repeat(700)))).to.deep.equal([])
     expect(pageFaultsOf(of('README.md', 'word '.repeat(701)))).to.deep.equal(['README.md: 701 words, at most 700'])
     expect(pageFaultsOf(of('docs/decisions/1.md', 'word '.repeat(701)))).to.have.length(1)
+    expect(pageFaultsOf(of('docs/webhooks.md', 'word '.repeat(4_501)))).to.have.length(1)
   })
 })
 
