@@ -92,7 +92,7 @@ export const COMMANDS = {
   },
   'company update': {
     summary: 'changes a company',
-    details: 'Only what is given changes. An empty value, such as --phone=, removes the value.',
+    details: 'Changes the given values only. An empty one, such as --phone=, removes it.',
     example: '4 --name "Padaria do Centro" --phone=',
     flags: { company: required('ID'), name: optional('NAME'), cnpj: optional('CNPJ'), ...ofCompany },
     positional: 'company',
