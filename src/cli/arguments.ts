@@ -42,6 +42,8 @@ const FLAG_MEANINGS: Readonly<Record<string, string>> = {
   queue: 'erases later what must be kept now',
   scopes: 'scopes, with commas',
   'expires-at': 'end of the key',
+  'max-amount-per-call': 'most that a call records, as 500.00',
+  'max-amount-per-day': 'most that a day records',
   key: 'API key, or its id',
   yes: 'confirms',
   sale: 'id of the sale',

@@ -221,13 +221,15 @@ export const COMMANDS = {
 
   'key create': {
     summary: 'creates an API key and shows it once',
-    details: 'A company has at most 5 active keys.',
+    details: 'A company has at most 20 active keys. The amounts bound what a call, and a day, may record.',
     example: '--company 1 --name integration --scopes all',
     flags: {
       company: required('ID'),
       name: required('NAME'),
       scopes: required('all|read|SCOPE,SCOPE'),
       'expires-at': optional('TIME'),
+      'max-amount-per-call': optional('AMOUNT'),
+      'max-amount-per-day': optional('AMOUNT'),
     },
   },
   'key list': {

@@ -199,7 +199,7 @@ function parsePastInstant(text: string): string {
 
 export const keyVerbs: Omit<Verbs<'key'>, 'key list'> = {
   'key create': {
-    async run(context, { company, name, scopes: text, 'expires-at': expires_at }) {
+    async run(context, { company, name, scopes: text, 'expires-at': expires_at, ...limits }) {
       const scopes = parseScopes(text)
       if (!scopes)
         throw new Refused(
@@ -207,7 +207,12 @@ export const keyVerbs: Omit<Verbs<'key'>, 'key list'> = {
         )
       const { core, companyId, isTest } = await companyIdFrom(context, company)
       const { key, prefix, hash } = newKey(randomBytes(KEY_BYTES), modeOf(isTest))
-      const input = validateInput(CreateApiKeyInput, { name, scopes, prefix, hash, ...givenFlags({ expires_at }) })
+      const given = givenFlags({
+        expires_at,
+        max_amount_per_call: limits['max-amount-per-call'],
+        max_amount_per_day: limits['max-amount-per-day'],
+      })
+      const input = validateInput(CreateApiKeyInput, { name, scopes, prefix, hash, ...given })
       const { id, ...rest } = accepted(await runAsSystem<ApiKeyObject>(core.writer, companyId, createApiKey, input))
       return { id, key, ...rest }
     },
