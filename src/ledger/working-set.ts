@@ -1,11 +1,11 @@
 import type { Vault } from '#crypto/vault.ts'
 import { binaryArray } from '#postgres/row-bytes.ts'
 import type { BulkTransaction, Statement, Transaction } from '#postgres/transaction.ts'
+import { type ColumnValues, openColumns, sealedColumns, valuesOf } from './row-values.ts'
 import {
   type AnyRef,
   type AnyTable,
   type ColumnType,
-  type ColumnValues,
   companionColumn,
   copyLines,
   copyStatement,
@@ -15,14 +15,11 @@ import {
   jointStatement,
   type KeyValue,
   loadStatement,
-  openColumns,
   type Ref,
   type RowHistory,
   type RowWrite,
-  sealedColumns,
   type Table,
   table,
-  valuesOf,
   WRITES,
   writeStatement,
 } from './table.ts'

@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg'
 import { READ_SCHEMA, type ReadModel, type Rollup } from '../projection.ts'
-import { type AnyTable, arraysOf, arrayValues, type ColumnType, type ColumnValues, pastColumns } from '../table.ts'
+import { arrayValues, type ColumnValues } from '../row-values.ts'
+import { type AnyTable, arraysOf, type ColumnType, pastColumns } from '../table.ts'
 
 /**
  * Compares the tables of a read model in two schemas of one database: all companies by content, or one company row by
