@@ -4,12 +4,27 @@ import { Instant } from '#domain/instant.ts'
 import { fromCents, JsonMoney, JsonQuantity, toCents } from '#domain/money.ts'
 import { uploadedDetailsShape } from '#domain/payment-rules.ts'
 import { printable } from '#domain/refusals.ts'
-import { ExternalId, Id } from '#domain/text.ts'
+import { boundedText, ExternalId, Id } from '#domain/text.ts'
 import { OFFLINE_PAYMENT_STATUSES, OFFLINE_SALE_STATUSES } from '#events/sale-events.ts'
 import type { OfflineSaleWarning } from '#projections/fiscal-documents.ts'
 
+/** Integers count as their text: tills number their sales and sessions. */
+export const OfflineId = z.preprocess((value) => (Number.isSafeInteger(value) ? String(value) : value), ExternalId)
+
+/** A product that the service does not know by an id has the number 0, which none has. */
 const Item = z
-  .object({ product_id: Id, quantity: JsonQuantity, price: JsonMoney, total: JsonMoney })
+  .object({
+    product_id: Id.nullish(),
+    offline_item_id: OfflineId.nullish(),
+    name: boundedText(200).nullish(),
+    quantity: JsonQuantity,
+    price: JsonMoney,
+    total: JsonMoney,
+  })
+  .refine(({ product_id, offline_item_id }) => (product_id ?? offline_item_id ?? null) !== null, {
+    path: ['product_id'],
+    error: 'preencha este campo, ou offline_item_id',
+  })
   .meta({ id: 'OfflineItem' })
 const Payment = z
   .object({
@@ -19,9 +34,6 @@ const Payment = z
     ...uploadedDetailsShape,
   })
   .meta({ id: 'OfflinePayment' })
-
-/** Integers count as their text: tills number their sales and sessions. */
-export const OfflineId = z.preprocess((value) => (Number.isSafeInteger(value) ? String(value) : value), ExternalId)
 
 /**
  * Uploaded offline sale, amounts as decimal texts. Its sums are checked later, with the payment types. Unknown
@@ -39,25 +51,43 @@ export const OfflineSaleInput: z.ZodType<OfflineSale> = z
       .unknown()
       .optional()
       .meta({ override: { type: ['integer', 'null'], minimum: 1 } }),
+    offline_customer_id: z
+      .unknown()
+      .optional()
+      .meta({ override: { type: ['string', 'integer', 'null'], maxLength: 100 } }),
     cash_session_id: OfflineId.nullish(),
     cancelled_at: Instant.nullish(),
     items: z.array(Item).min(1, 'informe ao menos um item').max(500, 'no máximo 500 itens'),
     payments: z.array(Payment).max(50, 'no máximo 50 pagamentos'),
   })
-  .transform(({ amount_received = null, change = null, customer_id, cash_session_id = null, ...sale }) => ({
-    ...sale,
-    amount_received,
-    change,
-    cash_session_id,
-    cancelled_at: sale.status === 'cancelled' ? (sale.cancelled_at ?? null) : null,
-    customer: customerOf(customer_id),
-  }))
+  .transform(({ amount_received = null, change = null, cash_session_id = null, ...sent }) => {
+    const { customer_id, offline_customer_id, ...sale } = sent
+    return {
+      ...sale,
+      amount_received,
+      change,
+      cash_session_id,
+      cancelled_at: sale.status === 'cancelled' ? (sale.cancelled_at ?? null) : null,
+      customer: customerOf(customer_id, offline_customer_id),
+      items: sale.items.map(({ product_id, offline_item_id, name, ...item }) => ({
+        ...item,
+        product_id: product_id ?? 0,
+        ...(product_id || !offline_item_id ? {} : { offline_item_id, name: name ?? 'Produto do caixa' }),
+      })),
+    }
+  })
 
 /** An invalid customer id does not block the sale: it counts as an unknown customer. */
-function customerOf(sent: unknown): OfflineSale['customer'] {
-  if (sent === null || sent === undefined) return null
-  const text = typeof sent === 'object' ? '{…}' : String(sent)
-  return { id: Id.safeParse(sent).data ?? null, sent: printable(text.slice(0, 100)) }
+function customerOf(id: unknown, offlineId: unknown): OfflineSale['customer'] {
+  const sent = id ?? offlineId ?? null
+  if (sent === null) return null
+  const text = printable((typeof sent === 'object' ? '{…}' : String(sent)).slice(0, 100))
+  const offline = sent === id ? undefined : OfflineId.safeParse(sent).data
+  return {
+    id: sent === id ? (Id.safeParse(sent).data ?? null) : null,
+    sent: text,
+    ...(offline && { offline_id: offline }),
+  }
 }
 
 /** Sale as sent by a till. Tills without a cash drawer leave out `amount_received` and `change`: null. */
@@ -69,13 +99,23 @@ export interface OfflineSale {
   readonly status: (typeof OFFLINE_SALE_STATUSES)[number]
   /** UTC */
   readonly created_at: string
-  readonly customer: { readonly id: number | null; readonly sent: string } | null
+  readonly customer: {
+    readonly id: number | null
+    readonly sent: string
+    /** By which a till made the customer. */
+    readonly offline_id?: string
+  } | null
   /** Session that took the money, or of a cancelled sale gives it back; null if the till names none. */
   readonly cash_session_id: string | null
   /** Of a cancelled sale, by the till's clock (UTC); null if the till does not say it. */
   readonly cancelled_at: string | null
-  /** `name`: as printed on a receipt, for an unknown product. */
-  readonly items: readonly (z.infer<typeof Item> & { readonly name?: string })[]
+  /** `name`: as the till or a receipt has it, for an unknown product. */
+  readonly items: readonly (Pick<z.infer<typeof Item>, 'quantity' | 'price' | 'total'> & {
+    readonly product_id: number
+    /** By which a till made the product; then `product_id` is known when the sale is decided. */
+    readonly offline_item_id?: string
+    readonly name?: string
+  })[]
   readonly payments: readonly z.infer<typeof Payment>[]
 }
 
@@ -96,7 +136,9 @@ export interface OfflineSaleUpload extends OfflineSale {
 export function fingerprintOf(sale: OfflineSale): string {
   const { offline_id, total, status, created_at } = sale
   const { amount_received, change } = cashOf(sale)
-  const items = sale.items.map(({ product_id, quantity, price, total }) => [product_id, quantity, price, total])
+  const items = sale.items.map(({ product_id, offline_item_id, quantity, price, total }) => {
+    return [offline_item_id ?? product_id, quantity, price, total]
+  })
   const payments = sale.payments.map((payment) => [payment.payment_type_id, payment.amount, payment.status])
   const known = [offline_id, total, amount_received, change, status, created_at, items, payments]
   return createHash('sha256').update(JSON.stringify(known)).digest('hex')

@@ -51,15 +51,15 @@ export const sessionWarnings = (rows: Rows, { cash_session_id: found, sellerId }
 export const warning = (
   code: OfflineSaleWarning['code'],
   { product_id = null, found = null, expected = null }: Partial<OfflineSaleWarning> = {},
-): OfflineSaleWarning => ({ code, product_id, found, expected })
+): OfflineSaleWarning => ({ code, product_id: product_id || null, found, expected })
 
 /** One warning of each kind per product, one per differing price, and one per fraction of a piece. */
 function productWarnings(rows: Rows, { items }: OfflineSale): OfflineSaleWarning[] {
   const warnings = new Map<string, OfflineSaleWarning>()
-  for (const { product_id, price, quantity } of items) {
+  for (const { product_id, price, quantity, name = null } of items) {
     const product = rows.get(itemById(product_id))
     if (!product) {
-      warnings.set(`${product_id}`, warning('product_unknown', { product_id }))
+      warnings.set(`${product_id} ${name}`, warning('product_unknown', { product_id, found: name }))
       continue
     }
     const { deleted_at, doc } = product

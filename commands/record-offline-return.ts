@@ -30,6 +30,7 @@ import type { Rows } from '#ledger/working-set.ts'
 import { ownCompany } from '#projections/companies.ts'
 import { existing } from '#projections/define-projection.ts'
 import { offlineSaleById } from '#projections/fiscal-documents.ts'
+import { offlineRecord } from '#projections/offline-records.ts'
 import { customerById } from '#projections/people.ts'
 import {
   awaitedReturnsOf,
@@ -66,6 +67,8 @@ export interface OfflineReturn {
   /** UTC */
   readonly returned_at: string
   readonly customer_id: number | null
+  /** The same by the identifier that a till gave; null if it gave none. */
+  readonly offline_customer_id: string | null
   readonly items: readonly { readonly line: number; readonly quantity: string; readonly restock: boolean }[]
   readonly refunds: readonly z.infer<typeof Refund>[]
   readonly cash_session_id: string | null
@@ -86,6 +89,7 @@ export const OfflineReturnInput: z.ZodType<OfflineReturn> = z
     reason: boundedText(500),
     returned_at: Instant,
     customer_id: Id.nullish(),
+    offline_customer_id: OfflineId.nullish(),
     items: z.array(Line).min(1, 'informe ao menos um item').max(500, 'no máximo 500 itens'),
     refunds: z.array(Refund).max(50, 'no máximo 50 pagamentos'),
     cash_session_id: OfflineId.nullish(),
@@ -118,6 +122,7 @@ export const OfflineReturnInput: z.ZodType<OfflineReturn> = z
       sale_offline_id,
       sale_id,
       customer_id,
+      offline_customer_id: sent.offline_customer_id ?? null,
       cash_session_id,
       items: items.map(({ line, quantity, restock }) => ({ line, quantity, restock: restock ?? true })),
     }),
@@ -147,12 +152,13 @@ const MAX_AWAITED_OF_SALE = 500
  * sale is kept, and recorded with the sale; one that may not be recorded is kept for a person.
  */
 export const recordOfflineReturn = command<OfflineReturn & { readonly userId: number }>({
-  needs: ({ offline_id, sale_offline_id, sale_id, refunds, cash_session_id, userId }) => [
+  needs: ({ offline_id, sale_offline_id, sale_id, refunds, cash_session_id, userId, offline_customer_id }) => [
     ownCompany,
     userById(userId),
     returnsOfUser(userId),
     offlineReturnById(offline_id),
     ...namedSessionRefs(cash_session_id),
+    ...(offline_customer_id === null ? [] : [offlineRecord('customer', offline_customer_id)]),
     ...(sale_id === null ? [] : [saleById(sale_id)]),
     ...(sale_offline_id === null ? [] : [offlineSaleById(sale_offline_id), awaitedReturnsOf(sale_offline_id)]),
     ...refunds.map(({ payment_type_id }) => paymentTypeById(payment_type_id)),
@@ -167,7 +173,7 @@ export const recordOfflineReturn = command<OfflineReturn & { readonly userId: nu
   },
   needsLast(rows, sent) {
     if (rows.get(offlineReturnById(sent.offline_id))) return []
-    const customerId = sent.customer_id ?? saleOf(rows, sent)?.customer_id ?? null
+    const customerId = namedCustomer(rows, sent) ?? saleOf(rows, sent)?.customer_id ?? null
     return customerId !== null && toCents(creditsOf(rows, sent.refunds).store_credit) > 0
       ? [customerById(customerId)]
       : []
@@ -180,10 +186,11 @@ export const recordOfflineReturn = command<OfflineReturn & { readonly userId: nu
     if (isImpossibleAtTill(upload.returned_at, context.now)) return invalid('returned_at', IMPOSSIBLE_AT_TILL)
     const refunds = namedRefunds(rows, upload)
     if ('refused' in refunds) return refunds
-    const { userId: user_id, items, isHistory, noted, ...given } = upload
+    const { userId: user_id, items, isHistory, noted, offline_customer_id: _, ...given } = upload
     const id = context.nextId('return')
     const sent = {
       ...{ ...given, id, fingerprint, user_id, refunds, ...creditsOf(rows, refunds) },
+      customer_id: namedCustomer(rows, upload),
       items: items.map(({ line, quantity, restock }) => {
         return { line, restock, quantity: fromThousandths(toThousandths(quantity)) }
       }),
@@ -195,6 +202,11 @@ export const recordOfflineReturn = command<OfflineReturn & { readonly userId: nu
     return recordOrKeep(rows, sent, sale, { ...context, isHistory, noted })
   },
 })
+
+/** Customer that a return names, by id or by an identifier of a till; null if it names none that is known. */
+const namedCustomer = (rows: Rows, { customer_id, offline_customer_id }: OfflineReturn): number | null =>
+  customer_id ??
+  (offline_customer_id === null ? null : (rows.get(offlineRecord('customer', offline_customer_id))?.record_id ?? null))
 
 /** The answer to an upload that is known: what became of it. */
 function repeatedReturn(known: Readonly<OfflineReturnRow>, { now, permit }: DecisionContext): Decision {

@@ -10,6 +10,7 @@ import { itemById } from '#projections/catalog.ts'
 import { ownCompany, testMarkOf, timezoneOf } from '#projections/companies.ts'
 import { existing } from '#projections/define-projection.ts'
 import { type OfflineSaleRow, type OfflineSaleWarning, offlineSaleById } from '#projections/fiscal-documents.ts'
+import { offlineRecord } from '#projections/offline-records.ts'
 import { customerById } from '#projections/people.ts'
 import { type SaleObject, saleById } from '#projections/sales.ts'
 import { creditBalanceOf, creditOf } from '#projections/store-credit.ts'
@@ -73,18 +74,48 @@ export function offlineSaleNeeds(sale: OfflineSaleUpload): AnyRef[] {
     ...namedSessionRefs(sale.cash_session_id),
     offlineSaleById(offline_id),
     ...(customer?.id ? [customerById(customer.id)] : []),
-    ...items.map((item) => itemById(item.product_id)),
+    ...(customer?.offline_id ? [offlineRecord('customer', customer.offline_id)] : []),
+    ...items.map(({ product_id, offline_item_id }) =>
+      offline_item_id === undefined ? itemById(product_id) : offlineRecord('item', offline_item_id),
+    ),
     ...payments.map((payment) => paymentTypeById(payment.payment_type_id)),
     ...proofRefs(payments.map(paymentDetailsOf)),
   ]
 }
 
-/** Rows of a new sale that few sales need: returns that waited for it, other sales with its payments, and store credit. */
-export const newSaleRefs = (rows: Rows, sale: OfflineSaleUpload): AnyRef[] => [
-  ...awaitedRefs(rows, sale.offline_id),
-  ...provedSaleRefs(rows, sale.payments.map(paymentDetailsOf)),
-  ...(sale.customer?.id && creditIn(rows, sale) > 0 ? [creditOf(sale.customer.id)] : []),
-]
+/**
+ * Rows of a new sale that few sales need: returns that waited for it, other sales with its payments, store credit, and
+ * the records that tills have made.
+ */
+export function newSaleRefs(rows: Rows, upload: OfflineSaleUpload): AnyRef[] {
+  const { offline_id, payments, customer, items } = withKnownRecords(rows, upload)
+  return [
+    ...awaitedRefs(rows, offline_id),
+    ...provedSaleRefs(rows, payments.map(paymentDetailsOf)),
+    ...(customer?.offline_id && customer.id ? [customerById(customer.id)] : []),
+    ...(customer?.id && creditIn(rows, upload) > 0 ? [creditOf(customer.id)] : []),
+    ...items.flatMap((item) => (item.offline_item_id === undefined ? [] : [itemById(item.product_id)])),
+  ]
+}
+
+/** The sale with the ids of the products and the customer that it names by identifiers of tills; 0 and null if unknown. */
+function withKnownRecords<S extends OfflineSale>(rows: Rows, sale: S): S {
+  const { customer, items } = sale
+  const isNamed =
+    customer?.offline_id !== undefined || items.some(({ offline_item_id }) => offline_item_id !== undefined)
+  if (!isNamed) return sale
+  return {
+    ...sale,
+    customer: customer?.offline_id
+      ? { ...customer, id: rows.get(offlineRecord('customer', customer.offline_id))?.record_id ?? null }
+      : customer,
+    items: items.map((item) =>
+      item.offline_item_id === undefined
+        ? item
+        : { ...item, product_id: rows.get(offlineRecord('item', item.offline_item_id))?.record_id ?? 0 },
+    ),
+  }
+}
 
 /** Store credit that a sale was paid with, in cents. */
 const creditIn = (rows: Rows, { payments, status }: OfflineSale): number =>
@@ -131,11 +162,12 @@ const usedWarnings = (rows: Rows, { status }: OfflineSale, { payments }: Pick<Co
 /** Decides an upload with a known identifier: the same sale, its cancellation, or a different sale. */
 function decideRepeated(
   rows: Rows,
-  sale: OfflineSaleUpload,
+  upload: OfflineSaleUpload,
   known: Readonly<OfflineSaleRow>,
   context: DecisionContext,
 ): Decision {
   const { now, permit } = context
+  const sale = withKnownRecords(rows, upload)
   const unchanged = accept('unchanged', `sale/${known.sale_id}`, [], [], { warnings: known.warnings })
   if (isRepeated(sale, known)) return unchanged
   const recorded = existing(rows, saleById(known.sale_id))
@@ -176,7 +208,7 @@ function isSameSale(
   if (Date.parse(created_at) !== Date.parse(recorded.sold_at)) return false
   if (warnings.some(({ code }) => BY_PERSON.includes(code))) return true
   const sold = recorded.items.map((item) => [item.catalog_item_id, item.quantity, item.unit_price])
-  const sent = items.map(({ product_id, quantity, price }) => [product_id, quantity, price])
+  const sent = items.map(({ product_id, quantity, price }) => [product_id || null, quantity, price])
   return status === 'cancelled' && total === recorded.total && JSON.stringify(sent) === JSON.stringify(sold)
 }
 
@@ -193,10 +225,11 @@ interface Recording {
 /** Records a new sale. */
 export function recordSale(
   rows: Rows,
-  sale: OfflineSaleUpload,
+  upload: OfflineSaleUpload,
   { now, nextId }: Pick<DecisionContext, 'now' | 'nextId'>,
   { fingerprint, remark, asIs = false }: Recording,
 ): Decision {
+  const sale = withKnownRecords(rows, upload)
   for (const field of ['created_at', 'cancelled_at'] as const) {
     const at = sale[field]
     if (at !== null && isImpossibleAtTill(at, now)) return invalid(field, IMPOSSIBLE_AT_TILL)
@@ -325,8 +358,9 @@ function fieldErrors(
     fields[`items[${position}].quantity`] = ['o estoque resultante é negativo demais']
   }
   if (asIs) return fields
-  for (const [position, { product_id }] of sale.items.entries()) {
-    if (!rows.get(itemById(product_id))) fields[`items[${position}].product_id`] = ['produto não encontrado']
+  for (const [position, { product_id, offline_item_id }] of sale.items.entries()) {
+    if (!offline_item_id && !rows.get(itemById(product_id)))
+      fields[`items[${position}].product_id`] = ['produto não encontrado']
   }
   for (const [position, { payment_type_id, ...given }] of sale.payments.entries()) {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc

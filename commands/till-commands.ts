@@ -292,6 +292,8 @@ export interface PrintedSale {
 /** A product that the till did not know by an id is named by its number 0, which none has. */
 const UNKNOWN = 1
 
+const isId = (text: string): boolean => /^[1-9]\d{0,14}$/.test(text)
+
 /** Reads the code of a receipt, of one part or several. */
 export function readPrintedSale(text: string): PrintedSale | Refusal {
   const scanned = scannedReceipt(text)
@@ -314,7 +316,7 @@ export function readPrintedSale(text: string): PrintedSale | Refusal {
     amount_received: receipt.amount_received / 100,
     change: receipt.change / 100,
     ...(cash_session_id !== '' && { cash_session_id }),
-    ...(customer !== '' && { customer_id: /^[1-9]\d{0,14}$/.test(customer) ? Number(customer) : customer }),
+    ...(customer !== '' && (isId(customer) ? { customer_id: Number(customer) } : { offline_customer_id: customer })),
     items: items.map(({ product_id, quantity, price, total }) => ({
       product_id: product_id || UNKNOWN,
       quantity: quantity / 1000,

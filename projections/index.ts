@@ -22,6 +22,7 @@ import { docView, projection } from './define-projection.ts'
 import { payablesProjection, payableView, receivablesProjection, receivableView } from './finance.ts'
 import { fiscalDocumentsProjection, offlineSalesProjection } from './fiscal-documents.ts'
 import { READ_MODEL_NUMBER } from './number.ts'
+import { offlineRecordsProjection } from './offline-records.ts'
 import { paymentKeysProjection } from './order-payments.ts'
 import { orderById, orders, ordersProjection } from './orders.ts'
 import { paymentProofsProjection } from './payment-proofs.ts'
@@ -52,6 +53,7 @@ const projections = [
   apiKeysProjection,
   customersProjection,
   suppliersProjection,
+  offlineRecordsProjection,
   categoriesProjection,
   catalogItemsProjection,
   stockProjection,

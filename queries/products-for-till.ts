@@ -31,6 +31,8 @@ const CATEGORY =
 const PRODUCT_RECORD = `'{"id":' || t.id
   || ',"name":' || to_json(t.name)::text
   || ',"barcode":' || coalesce(to_json(t.barcode)::text, '""')
+  || ',"sku":' || coalesce(to_json(t.sku)::text, '""')
+  || ',"unit":' || coalesce(to_json(t.doc ->> 'unit')::text, '""')
   || ',"price":' || t.price
   || ',"stock":' || coalesce(s.stock, '0.000')
   || ',"tracks_stock":' || (s.stock is not null)::text

@@ -322,6 +322,7 @@ export const RULES = {
   ledgers: OPEN,
   limit_uses: OPEN,
   notifications: OPEN,
+  offline_records: OPEN,
   offline_returns: { own: OWN_ROWS.offline_returns },
   offline_sales: { own: OWN_ROWS.offline_sales },
   orders: { own: OWN_ROWS.orders, persons: masked(orders, 'order') },

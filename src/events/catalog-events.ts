@@ -57,6 +57,8 @@ export const catalogEvents = {
   /** `stock` is null for services and untracked items. */
   CatalogItemCreated: eventType('catalog_item', { ...item, ...approved, stock: quantity.nullable() }),
   /** `former_gtin`: the GTIN before a change of it, if there was one. */
+  /** A till made or named this item under an identifier of its own; `fingerprint`: SHA-256 (hex) of what it sent. */
+  OfflineItemNamed: eventType('catalog_item', { offline_id: text, fingerprint: text }),
   CatalogItemUpdated: eventType('catalog_item', {
     changes: z.strictObject(item).partial(),
     former_gtin: text.optional(),

@@ -42,6 +42,8 @@ export const customerEvents = {
   CustomerCreated: eventType('customer', customer),
   CustomerUpdated: eventType('customer', { changes: z.strictObject(customer).partial() }),
   CustomerDeleted: eventType('customer', {}),
+  /** A till made or named this customer under an identifier of its own. */
+  OfflineCustomerNamed: eventType('customer', { offline_id: text }),
   /** PUT by-external revived a deleted customer, with the fields of the PUT. */
   CustomerRevived: eventType('customer', customer),
 } as const

@@ -234,12 +234,20 @@ const TILL_LISTS: ValueLists = {
     OfflineSaleStatus: 'OfflineSale.status',
     PaymentKind: 'TillPaymentType.kind',
     RetentionNeedKind: 'RetentionNeed.kind',
+    DraftResultStatus: 'ItemResult.status',
     ResultStatus: 'CashResult.status',
     ReturnResultStatus: 'ReturnResult.status',
     SaleResultStatus: 'SaleResult.status',
     TillRole: 'TillConfigUser.role',
   },
-  growing: ['CashWarning.code', 'ErrorDetails.missing_scope', 'ReturnWarning.code', 'SaleWarning.code'],
+  growing: [
+    'CashWarning.code',
+    'CustomerWarning.code',
+    'ErrorDetails.missing_scope',
+    'ItemWarning.code',
+    'ReturnWarning.code',
+    'SaleWarning.code',
+  ],
 }
 
 const INTRODUCTION = `\

@@ -150,6 +150,8 @@ export const EXAMPLE_PRODUCT = {
   id: 9,
   name: 'Café torrado 500 g',
   barcode: '7891000100103',
+  sku: 'CAFE-500',
+  unit: 'UN',
   price: 18.9,
   stock: 24,
   tracks_stock: true,
@@ -165,6 +167,8 @@ export const TillProduct = z
     id: PositiveId,
     name: z.string(),
     barcode: z.string(),
+    sku: z.string(),
+    unit: z.string(),
     price: z.number(),
     stock: z.number(),
     tracks_stock: z.boolean(),
@@ -224,6 +228,22 @@ export const OfflineSaleResult = z
     ...failureShape,
   })
   .meta({ id: 'SaleResult' })
+
+const draftResult = (id: 'item_id' | 'customer_id', name: string, codes: readonly string[]) =>
+  z
+    .object({
+      offline_id: z.string().nullable(),
+      status: z.enum(['created', 'duplicate', 'error']),
+      [id]: PositiveId.nullable(),
+      warnings: z
+        .array(z.object({ code: z.enum(codes), message: z.string() }).meta({ id: `${name}Warning` }))
+        .optional(),
+      ...failureShape,
+    })
+    .meta({ id: `${name}Result` })
+
+export const OfflineItemResult = draftResult('item_id', 'Item', ['barcode_in_use'])
+export const OfflineCustomerResult = draftResult('customer_id', 'Customer', ['name_in_use'])
 
 export const OfflineReturnResult = z
   .object({

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { CashMovementInput } from '#commands/cash-commands.ts'
+import { OfflineCustomerInput, OfflineItemInput } from '#commands/create-offline-records.ts'
 import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
 import { OfflineReturnInput } from '#commands/record-offline-return.ts'
 import { TillInput } from '#commands/till-commands.ts'
@@ -12,6 +13,8 @@ import {
   type FailureCode,
   LOGGED_OUT,
   Moment,
+  OfflineCustomerResult,
+  OfflineItemResult,
   OfflineReturnResult,
   OfflineSaleResult,
   PositiveId,
@@ -267,6 +270,34 @@ export const SYNC_OPERATIONS = {
           },
         ],
       }),
+  },
+  items: {
+    path: '/sync/items',
+    operation: 'uploadItems',
+    summary: 'Envia produtos cadastrados no caixa',
+    description:
+      'Envie antes das vendas que os citam em `offline_item_id`. O mesmo `offline_id` é o mesmo produto; um código de barras que já existe é o produto que o tem.',
+    body: z.object({ items: z.array(OfflineItemInput).max(MAX_SALES) }).meta({ id: 'ItemsUpload' }),
+    example: { items: [{ offline_id: 'caixa1-p1', name: 'Bolo de milho', price: 12.5, unit: 'UN' }] },
+    ...uploadOf('ItemsUploadResult', OfflineItemResult, '1 produto: 1 novos, 0 já cadastrados, 0 com erro.', {
+      offline_id: 'caixa1-p1',
+      status: 'created',
+      item_id: 9,
+    }),
+  },
+  customers: {
+    path: '/sync/customers',
+    operation: 'uploadCustomers',
+    summary: 'Envia clientes cadastrados no caixa',
+    description:
+      'Envie antes das vendas que os citam em `offline_customer_id`. O mesmo `offline_id` é o mesmo cliente, e também o mesmo nome com o mesmo documento.',
+    body: z.object({ customers: z.array(OfflineCustomerInput).max(MAX_SALES) }).meta({ id: 'CustomersUpload' }),
+    example: { customers: [{ offline_id: 'caixa1-c1', name: 'Maria Souza', document: '529.982.247-25' }] },
+    ...uploadOf('CustomersUploadResult', OfflineCustomerResult, '1 cliente: 1 novos, 0 já cadastrados, 0 com erro.', {
+      offline_id: 'caixa1-c1',
+      status: 'created',
+      customer_id: 4,
+    }),
   },
   sales: {
     path: '/sync/sales',

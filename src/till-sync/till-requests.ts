@@ -33,6 +33,16 @@ export const UploadedSales = z.object({
   sales: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} vendas por envio`),
 })
 
+/** The products are validated one by one. */
+export const UploadedItems = z.object({
+  items: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} produtos por envio`),
+})
+
+/** The customers are validated one by one. */
+export const UploadedCustomers = z.object({
+  customers: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} clientes por envio`),
+})
+
 /** The returns are validated one by one. */
 export const UploadedReturns = z.object({
   returns: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} devoluções por envio`),

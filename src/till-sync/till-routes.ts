@@ -24,6 +24,7 @@ import type { EncodedText } from '#lib/memory.ts'
 import type { PoolOf } from '#postgres/pool.ts'
 import { checkProducts, listProductsForTill } from '#queries/products-for-till.ts'
 import type { Services } from '#services.ts'
+import { customersRoute, itemsRoute } from './record-uploads.ts'
 import { answerSyncProblem, parseEach, sendSuccess, uploaderOf } from './till-answers.ts'
 import { SYNC_OPERATIONS } from './till-operations.ts'
 import { cashRoute, returnsRoute } from './till-records.ts'
@@ -151,6 +152,8 @@ const routesOf = ({ access, reads: { poolOf }, environment, traffic, writer, log
   configRoute(poolOf, environment.publicUrl),
   ...productRoutes(poolOf, traffic.outgoing),
   tillRoute({ writer }),
+  itemsRoute({ writer, log }),
+  customersRoute({ writer, log }),
   uploadRoute({ poolOf, writer, log }),
   returnsRoute({ writer, log }),
   cashRoute({ writer, log }),

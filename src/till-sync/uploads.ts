@@ -327,6 +327,7 @@ const PLAIN_MESSAGES = {
 
 /** A warning as shown in a result: numbers are JSON numbers. */
 function shownWarning({ code, product_id, found, expected, sale_id }: OfflineSaleWarning): object {
+  const about = product_id !== null && { product_id }
   switch (code) {
     case 'negative_stock':
       return { code, message: `O estoque ficou negativo: ${found}.`, product_id, stock: Number(found) }
@@ -354,10 +355,10 @@ function shownWarning({ code, product_id, found, expected, sale_id }: OfflineSal
       return { code, message: `A data do cancelamento, ${found}, é anterior à da venda, ${expected}.` }
     case 'line_total_rounded': {
       const message = `O total do item, ${found}, difere por arredondamento de quantidade × preço, ${expected}.`
-      return { code, message, product_id, total: Number(found), expected_total: Number(expected) }
+      return { code, message, ...about, total: Number(found), expected_total: Number(expected) }
     }
     case 'line_discount':
-      return { code, message: `O item teve desconto de ${found}.`, product_id, discount: Number(found) }
+      return { code, message: `O item teve desconto de ${found}.`, ...about, discount: Number(found) }
     case 'discount':
       return { code, message: `A venda teve desconto de ${found}.`, discount: Number(found) }
     case 'total_rounded': {
@@ -381,7 +382,7 @@ function shownWarning({ code, product_id, found, expected, sale_id }: OfflineSal
     case 'customer_forgotten':
       return { code, message: `Os dados do cliente ${found} foram excluídos: a venda foi registrada sem o nome.` }
     case 'product_unknown':
-      return { code, message: 'O produto não existe no cadastro.', product_id }
+      return { code, message: `O produto${found ? ` ${found}` : ''} não existe no cadastro.`, ...about }
     case 'payment_type_unknown':
       return { code, message: `A forma de pagamento ${found} não existe.` }
     case 'recorded_as_is':

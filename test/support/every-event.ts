@@ -264,6 +264,8 @@ export const EVERY_EVENT = ledgerOf(
       ...{ offline_id: 'g-refused', reason: 'Sangria', receivable_id: null, counted: null },
     }),
     event('RefusedCashMovementResolved', { id: 1, offline_id: 'g-refused', user_id: 1, note: 'Conferido' }),
+    event('OfflineItemNamed', { id: 3, offline_id: 'p1', fingerprint: 'a'.repeat(64) }),
+    event('OfflineCustomerNamed', { id: 2, offline_id: 'c1' }),
     event('TillRegistered', { id: 1, name: 'Balcão', x: 'x', y: 'y' }),
     event('TillElementReceived', {
       ...{ id: 1, number: 2, hash: 'b'.repeat(64), content_hash: 'c'.repeat(64), previous: 'a'.repeat(64) },

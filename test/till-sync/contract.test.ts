@@ -136,6 +136,18 @@ describe('sync operations by contract', () => {
       uploadReturns: {
         returns: [goodsBack, { ...goodsBack, offline_id: 'caixa1-d2', sale_offline_id: 'nowhere' }],
       },
+      uploadItems: {
+        items: [
+          { offline_id: 'p1', name: 'Bolo', price: 12.5 },
+          { offline_id: 'p2', name: 'Bolo', price: -1 },
+        ],
+      },
+      uploadCustomers: {
+        customers: [
+          { offline_id: 'c1', name: 'Maria' },
+          { offline_id: 'c2', name: 'Maria' },
+        ],
+      },
       registerTill: { name: 'Balcão', public_key: TILL_KEY },
       uploadCashMovements: {
         movements: [

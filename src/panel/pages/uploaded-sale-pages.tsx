@@ -97,7 +97,7 @@ function warningText(
     case 'customer_forgotten':
       return `Os dados pessoais do cliente ${seen} foram excluídos.`
     case 'product_unknown':
-      return `O produto ${product_id} não existe no catálogo.`
+      return `O produto ${product_id ?? seen} não existe no catálogo.`
     case 'payment_type_unknown':
       return `A forma de pagamento ${seen} não existe.`
     case 'recorded_as_is':
@@ -130,7 +130,7 @@ export const Warnings = ({ sale, upload, timezone }: WarningsProps) =>
       {upload.warnings.map((warning) => {
         const { product_id } = warning
         const item = sale.items.find(({ catalog_item_id }) => catalog_item_id === product_id)
-        const text = warningText(warning, item?.description ?? `produto ${product_id}`, timezone)
+        const text = warningText(warning, item?.description ?? `produto ${product_id ?? 'do caixa'}`, timezone)
         const { sale_id } = warning
         return (
           <li key={`${text}${sale_id}`}>
@@ -163,7 +163,7 @@ export const UploadedSaleCard = ({ payload, names, timezone }: UploadedProps) =>
           ['Identificação no caixa', text(sale.offline_id)],
           ['Data da venda', momentText(sale.created_at, timezone)],
           ['Situação', saleStatus(sale.status)],
-          ['Cliente (código)', text(sale.customer_id)],
+          ['Cliente (código)', text(sale.customer_id ?? sale.offline_customer_id)],
           ['Total', amountText(sale.total)],
           ['Valor recebido', amountText(sale.amount_received)],
           ['Troco', amountText(sale.change)],
@@ -176,7 +176,7 @@ export const UploadedSaleCard = ({ payload, names, timezone }: UploadedProps) =>
         empty="Nenhum item."
         columns={[
           { head: 'Item', cell: ({ line }) => line },
-          { head: 'Produto', cell: ({ product_id }) => nameOf(product_id, names.products) },
+          { head: 'Produto', cell: ({ product_id, name }) => (product_id ? nameOf(product_id, names.products) : text(name)) },
           { head: 'Qtd.', cell: ({ quantity }) => numberText(quantity), isNumber: true },
           { head: 'Preço', cell: ({ price }) => amountText(price), isNumber: true },
           { head: 'Total', cell: ({ total }) => amountText(total), isNumber: true },
