@@ -4,6 +4,7 @@ import { StateRegistration } from '#domain/fiscal-values.ts'
 import { BrandColor, pictureProblem } from '#domain/images.ts'
 import { Instant, isTimeZone } from '#domain/instant.ts'
 import { Cnpj } from '#domain/person-values.ts'
+import { PixKey } from '#domain/pix-key.ts'
 import { invalid, refuse } from '#domain/refusals.ts'
 import { boundedText, Id, limitedText, Phone } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
@@ -32,6 +33,8 @@ export const companyShape = {
   phone: Phone.nullable(),
   /** Of the shop's pages; text on it is black or white, whichever has more contrast. */
   brand_color: BrandColor.nullable(),
+  pix_key: PixKey.nullable(),
+  pix_city: boundedText(60).nullable(),
 }
 
 /** The id is part of the input: a company needs an id and a ledger before its first event. */
@@ -46,6 +49,8 @@ export const RegisterCompanyInput = z.strictObject({
   address: companyShape.address.optional(),
   phone: companyShape.phone.optional(),
   brand_color: companyShape.brand_color.optional(),
+  pix_key: companyShape.pix_key.optional(),
+  pix_city: companyShape.pix_city.optional(),
   /** Permanent: a real company cannot become a test company, nor the reverse. */
   test: z.literal(true).optional(),
 })

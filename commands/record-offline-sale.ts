@@ -208,7 +208,10 @@ function isSameSale(
   if (Date.parse(created_at) !== Date.parse(recorded.sold_at)) return false
   if (warnings.some(({ code }) => BY_PERSON.includes(code))) return true
   const sold = recorded.items.map((item) => [item.catalog_item_id, item.quantity, item.unit_price])
-  const sent = items.map(({ product_id, quantity, price }) => [product_id || null, quantity, price])
+  // What a till names by an identifier of its own may have become known since.
+  const sent = items.map(({ product_id, offline_item_id, quantity, price }, line) => {
+    return [offline_item_id === undefined ? product_id : recorded.items[line]?.catalog_item_id, quantity, price]
+  })
   return status === 'cancelled' && total === recorded.total && JSON.stringify(sent) === JSON.stringify(sold)
 }
 

@@ -146,7 +146,7 @@ export const keepsClock = ({ zone_changed, clock_ahead_ms, erased_revision }: Co
 
 function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
   const { id, name, cnpj, plan, timezone, logo_url, state_registration, tax_regime, test = false } = event.data
-  const { address = null, phone = null, brand_color = null } = event.data
+  const { address = null, phone = null, brand_color = null, pix_key = null, pix_city = null } = event.data
   const taxed = { state_registration, tax_regime }
   const doc = {
     id,
@@ -159,6 +159,8 @@ function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
     address,
     phone,
     brand_color,
+    pix_key,
+    pix_city,
     test,
     created_at: event.recorded_at,
   }

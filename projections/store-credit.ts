@@ -4,7 +4,7 @@ import type { EventOf } from '#events/catalogue.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { companyRef } from './companies.ts'
-import { type ChangedFields, changedColumns, projection, stamp } from './define-projection.ts'
+import { type ChangedFields, changedColumns, INDEX_BY_CHANGE, projection, stamp } from './define-projection.ts'
 
 /** Store credit of a customer. */
 interface CustomerCreditRow extends ChangedFields {
@@ -19,6 +19,7 @@ const customerCredits = table<CustomerCreditRow>('customer_credits', {
   about: 'Balance of store credit of each customer, in reais.',
   columns: { company_id: 'bigint', id: 'bigint', balance: 'numeric', ...changedColumns },
   keys: { pk: ['company_id', 'id'] },
+  indexes: [INDEX_BY_CHANGE],
   past: { id: 'id' },
 })
 

@@ -139,7 +139,8 @@ const TILL_CONFIG = {
   name: 'get_sync_config',
   text: `select '{"company":' || json_build_object(
              'id', c.company_id, 'name', c.doc -> 'name', 'cnpj', c.doc -> 'cnpj', 'logo_url',
-             case when c.doc ->> 'logo_url' like '/%' then $3::text else '' end || coalesce(c.doc ->> 'logo_url', ''))::text
+             case when c.doc ->> 'logo_url' like '/%' then $3::text else '' end || coalesce(c.doc ->> 'logo_url', ''),
+             'pix_key', coalesce(c.doc ->> 'pix_key', ''), 'pix_city', coalesce(c.doc ->> 'pix_city', ''))::text
            || ',"payment_types":[' || coalesce((
              select string_agg('{"id":' || p.id
                || ',"name":' || (p.doc -> 'name')::text

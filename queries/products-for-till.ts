@@ -1,23 +1,9 @@
-import type { EncodedText } from '#lib/memory.ts'
 import type { Database } from '#postgres/database.ts'
-import { asRowBytes, type RowsTogether, release, rowsIn } from '#postgres/row-bytes.ts'
-import { plainSql } from '#postgres/table-marks.ts'
-import { inReading, type Statement, type Transaction } from '#postgres/transaction.ts'
+import type { Statement, Transaction } from '#postgres/transaction.ts'
 import { BY_ITEM_CHANGE } from './item-queries.ts'
-import {
-  type Conditions,
-  cursorKeyOf,
-  type ListOrder,
-  listStatement,
-  type PageStart,
-  readRows,
-  recordsIn,
-  type Source,
-} from './list-statement.ts'
+import type { Conditions, Source } from './list-statement.ts'
 import { ORDER_BY_ID } from './record-queries.ts'
-
-/** SQL of an instant in the sync format: UTC with milliseconds. */
-const utc = (moment: string): string => `to_char((${moment}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+import { CHUNK_RECORDS, inSnapshot, streamPass, type TakeRecords, type TillDownload, utc } from './till-downloads.ts'
 
 /** Stock and category of an item `t`. */
 const STOCK = 'join item_stocks s on s.company_id = t.company_id and s.id = t.id'
@@ -44,22 +30,11 @@ const PRODUCT_RECORD = `'{"id":' || t.id
 
 const IS_PRODUCT = `t.deleted_at is null and t.type = 'product'`
 
-/** About 200 kB of text and a few milliseconds of work; other requests run between chunks. */
-const CHUNK_PRODUCTS = 1_000
-
 const products: Source = {
   resource: 'sync_products',
   from: `catalog_items t ${STOCK} ${CATEGORY}`,
   record: PRODUCT_RECORD,
   where: IS_PRODUCT,
-}
-
-interface ProductsRead {
-  /** Time of the snapshot's last event: as the next `last_sync` it misses nothing. */
-  readonly syncTimestamp: string
-  readonly total: number
-  /** Ids that the till must drop, joined by commas; null in a full download. */
-  readonly deleted: string | null
 }
 
 /**
@@ -71,18 +46,18 @@ export function listProductsForTill(
   companyId: number,
   lastSync: string | undefined,
   take: TakeRecords,
-): Promise<ProductsRead | null> {
+): Promise<TillDownload | null> {
   return inSnapshot(pool, async (tx) => {
     if (lastSync === undefined) {
       const found = await streamPass(
         tx,
         companyId,
-        { order: ORDER_BY_ID, start: 'first', bounds: [], values: [] },
+        { source: products, order: ORDER_BY_ID, start: 'first', bounds: [] },
         take,
       )
       return found && { syncTimestamp: found.time, total: found.total, deleted: null }
     }
-    const changed: Pass = { order: BY_ITEM_CHANGE, start: 'since', bounds: [lastSync], values: [] }
+    const changed = { source: products, order: BY_ITEM_CHANGE, start: 'since', bounds: [lastSync] } as const
     // Usually empty and requested often: one round trip answers it.
     const [found, categories, deleted] = await Promise.all([
       streamPass(tx, companyId, changed, take),
@@ -92,7 +67,8 @@ export function listProductsForTill(
     if (!found) return null
     let { total } = found
     if (categories.length > 0) {
-      const renamed: Pass = { order: ORDER_BY_ID, start: 'first', bounds: [], values: [categories, lastSync] }
+      const all = { source: products, order: ORDER_BY_ID, start: 'first', bounds: [] } as const
+      const renamed = { ...all, conditions: OF_CATEGORIES, values: [categories, lastSync] }
       const more = await streamPass(tx, companyId, renamed, take)
       if (!more) return null
       total += more.total
@@ -101,45 +77,10 @@ export function listProductsForTill(
   })
 }
 
-/**
- * Products in one order. `values`, if present, are [ids of categories, a time] and select the products of these
- * categories that did not change themselves.
- */
-interface Pass {
-  readonly order: ListOrder
-  readonly start: PageStart
-  readonly bounds: readonly unknown[]
-  readonly values: readonly unknown[]
-}
-
+/** Of the products of these categories, those that did not change themselves. */
 const OF_CATEGORIES: Conditions = {
   categories: (value) => `t.category_id = any(${value}::bigint[])`,
   before: (value) => `s.changed_at < ${value}::timestamptz`,
-}
-
-/** Streams the products of a pass in chunks and returns the ledger's time. Null when `take` stopped the stream. */
-async function streamPass(
-  tx: Transaction,
-  companyId: number,
-  { order, start: first, bounds: from, values }: Pass,
-  take: TakeRecords,
-): Promise<{ time: string; total: number } | null> {
-  const present = values.length > 0 ? Object.keys(OF_CATEGORIES) : []
-  let [start, bounds] = [first, from]
-  for (let total = 0; ; start = 'after') {
-    const { text, ...named } = listStatement(products, order, OF_CATEGORIES, present, start)
-    const statement = asRowBytes({ ...named, text: plainSql(text) })
-    const answer = await tx.query<RowsTogether>(statement, [companyId, CHUNK_PRODUCTS, ...values, ...bounds])
-    const rows = rowsIn(answer)
-    const [ledger, found] = readRows(rows, order, companyId)
-    const listed = found.slice(0, CHUNK_PRODUCTS)
-    if (listed.length > 0 && !take(recordsIn(listed))) return null
-    total += listed.length
-    const last = found.length > CHUNK_PRODUCTS ? listed.at(-1) : undefined
-    if (last) bounds = cursorKeyOf(order, last)
-    release(rows)
-    if (!last) return { time: ledger.last_recorded_at, total }
-  }
 }
 
 /** Categories that were renamed, deleted or restored: tills show them with their products. */
@@ -203,8 +144,8 @@ export function checkProducts(
 ): Promise<string | null> {
   return inSnapshot(pool, async (tx) => {
     const { rows } = await tx.query<{ now: string }>(CLOCK)
-    for (let start = 0; start < known.length; start += CHUNK_PRODUCTS) {
-      const chunk = known.slice(start, start + CHUNK_PRODUCTS)
+    for (let start = 0; start < known.length; start += CHUNK_RECORDS) {
+      const chunk = known.slice(start, start + CHUNK_RECORDS)
       const values = [companyId, chunk.map(({ id }) => id), chunk.map(({ updated_at }) => updated_at)]
       const found = await tx.query<{ conflicts: string | null }>(FIND_CONFLICTS, values)
       const conflicts = found.rows[0]?.conflicts
@@ -240,19 +181,3 @@ const FIND_CONFLICTS = {
          ) as judged
          where reason is not null`,
 }
-
-/**
- * Restricts the plan to index scans. With the statistics of a freshly filled table the planner would sort all products
- * for each chunk: 50,000 would take 30 s instead of 0.5 s.
- */
-const BEGIN = `
-  begin isolation level repeatable read, read only;
-  set local enable_sort = off; set local enable_seqscan = off; set local enable_bitmapscan = off;
-  set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off`
-
-/** Several statements in one snapshot. */
-const inSnapshot = <T>(pool: Database, read: (tx: Transaction) => Promise<T>): Promise<T> =>
-  inReading(pool, BEGIN, read)
-
-/** Receives JSON texts of records, joined by commas; false stops the stream. */
-type TakeRecords = (records: EncodedText) => boolean

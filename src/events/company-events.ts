@@ -39,6 +39,9 @@ const company = {
   /** Of the shop, in one line, as its receipts show it; absent if never given. */
   address: text.nullable().optional(),
   phone: text.nullable().optional(),
+  /** By which it receives Pix, and the city that its codes name; absent if never given. */
+  pix_key: text.nullable().optional(),
+  pix_city: text.nullable().optional(),
   /** `#rrggbb`; absent if never given. */
   brand_color: z
     .string()

@@ -341,7 +341,12 @@ export function tillContractOf(publicUrl = ''): oas31.OpenAPIObject {
 }
 
 const pathsOf = (operations: readonly SyncOperation[]): ZodOpenApiPathsObject =>
-  Object.fromEntries(operations.map((route) => [`/api${route.path}`, { [route.method]: operationOf(route) }]))
+  Object.fromEntries(
+    [...groupBy(operations, ({ path }) => path)].map(([path, ofPath]) => [
+      `/api${path}`,
+      Object.fromEntries(ofPath.map((route) => [route.method, operationOf(route)])),
+    ]),
+  )
 
 function operationOf(route: SyncOperation): ZodOpenApiOperationObject {
   const { operation, summary, description, isOpen, query, body, example, reply } = route

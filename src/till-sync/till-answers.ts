@@ -183,6 +183,18 @@ export const TillProduct = z
   })
   .meta({ id: 'Product', examples: [EXAMPLE_PRODUCT] })
 
+export const EXAMPLE_CUSTOMER = {
+  id: 4,
+  name: 'Maria Souza',
+  document: '52998224725',
+  credit: 16.64,
+  updated_at: '2026-11-21T11:17:15.123Z',
+}
+
+export const TillCustomer = z
+  .object({ id: PositiveId, name: z.string(), document: z.string(), credit: z.number(), updated_at: Moment })
+  .meta({ id: 'TillCustomer', examples: [EXAMPLE_CUSTOMER] })
+
 export const ProductConflict = z
   .object({
     id: PositiveId,

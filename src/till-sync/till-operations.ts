@@ -9,6 +9,7 @@ import { PAYMENT_KINDS } from '#events/company-events.ts'
 import {
   CashMovementResult,
   Count,
+  EXAMPLE_CUSTOMER,
   EXAMPLE_PRODUCT,
   type FailureCode,
   LOGGED_OUT,
@@ -20,6 +21,7 @@ import {
   PositiveId,
   ProductConflict,
   Success,
+  TillCustomer,
   TillProduct,
   TillUser,
   TokenGrant,
@@ -27,6 +29,7 @@ import {
 import {
   CREDENTIALS_BYTES,
   Credentials,
+  CustomerQuery,
   KnownProduct,
   LIST_BODY_BYTES,
   MAX_CHECKED,
@@ -193,7 +196,14 @@ export const SYNC_OPERATIONS = {
         data: z
           .object({
             company: z
-              .object({ id: PositiveId, name: z.string(), cnpj: z.string(), logo_url: z.string() })
+              .object({
+                id: PositiveId,
+                name: z.string(),
+                cnpj: z.string(),
+                logo_url: z.string(),
+                pix_key: z.string(),
+                pix_city: z.string(),
+              })
               .meta({ id: 'TillCompany' }),
             payment_types: z.array(
               z
@@ -219,7 +229,14 @@ export const SYNC_OPERATIONS = {
           {
             success: true,
             data: {
-              company: { id: 3, name: 'Mercearia Boa Vista', cnpj: '11.222.333/0001-81', logo_url: '' },
+              company: {
+                id: 3,
+                name: 'Mercearia Boa Vista',
+                cnpj: '11.222.333/0001-81',
+                logo_url: '',
+                pix_key: '11222333000181',
+                pix_city: 'Recife',
+              },
               payment_types: [
                 { id: 1, name: 'Dinheiro', kind: 'cash', is_cash: true, fee_percentage: 0.0, due_days: 30 },
               ],
@@ -267,6 +284,35 @@ export const SYNC_OPERATIONS = {
             sync_timestamp: '2026-11-21T11:17:15.123Z',
             total: 1,
             deleted: [12],
+          },
+        ],
+      }),
+  },
+  customerList: {
+    method: 'get',
+    path: '/sync/customers',
+    operation: 'downloadCustomers',
+    summary: 'Baixa todos os clientes, ou os que mudaram',
+    description:
+      'Como o download de produtos. Um crédito de troca movimentado é uma mudança; `deleted` traz os clientes excluídos e os anonimizados.',
+    query: CustomerQuery,
+    reply: z
+      .object({
+        success: Success,
+        data: z.array(TillCustomer),
+        sync_timestamp: Moment,
+        total: Count,
+        deleted: z.array(PositiveId),
+      })
+      .meta({
+        id: 'CustomerDownload',
+        examples: [
+          {
+            success: true,
+            data: [EXAMPLE_CUSTOMER],
+            sync_timestamp: '2026-11-21T11:17:15.123Z',
+            total: 1,
+            deleted: [7],
           },
         ],
       }),

@@ -24,6 +24,9 @@ export const Credentials = z
 
 export const ProductQuery = z.object({ last_sync: QueryInstant.optional() })
 
+/** `updated_since`: as in API v1. */
+export const CustomerQuery = z.object({ last_sync: QueryInstant.optional(), updated_since: QueryInstant.optional() })
+
 /** The elements are validated in slices. */
 export const ProductCheck = z.object({ products: z.array(z.unknown()).max(MAX_CHECKED) })
 export const KnownProduct = z.object({ id: Id, updated_at: Instant }).meta({ id: 'KnownProduct' })

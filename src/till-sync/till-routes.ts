@@ -22,17 +22,29 @@ import { runList } from '#ledger/write/run.ts'
 import { createTimeSlicer } from '#lib/fair-sharing.ts'
 import type { EncodedText } from '#lib/memory.ts'
 import type { PoolOf } from '#postgres/pool.ts'
+import { listCustomersForTill } from '#queries/customers-for-till.ts'
 import { checkProducts, listProductsForTill } from '#queries/products-for-till.ts'
 import type { Services } from '#services.ts'
 import { customersRoute, itemsRoute } from './record-uploads.ts'
 import { answerSyncProblem, parseEach, sendSuccess, uploaderOf } from './till-answers.ts'
 import { SYNC_OPERATIONS } from './till-operations.ts'
 import { cashRoute, returnsRoute } from './till-records.ts'
-import { KnownProduct, ProductCheck, ProductQuery, type SyncRoute } from './till-requests.ts'
+import { CustomerQuery, KnownProduct, ProductCheck, ProductQuery, type SyncRoute } from './till-requests.ts'
 import { authRoutes, configRoute, requireToken, requireTokenStill, statusRoute, tillSessionOf } from './till-router.ts'
 import { uploadRoute } from './uploads.ts'
 
-/** Products for tills, all or changed ones, and changes that a till does not know yet. */
+/** Writes the answer of a download. */
+const download =
+  (poolOf: PoolOf, companyId: number, list: typeof listProductsForTill, since: string | undefined) =>
+  async (write: StreamWrite): Promise<void> => {
+    write('{"success":true,"data":[')
+    const read = await list(poolOf(companyId), companyId, since, separated(write))
+    if (!read) return
+    write(`],"sync_timestamp":"${read.syncTimestamp}","total":${read.total}`)
+    write(read.deleted === null ? '}' : `,"deleted":[${read.deleted}]}`)
+  }
+
+/** Products and customers for tills, all or changed ones, and changes that a till does not know yet. */
 function productRoutes(poolOf: PoolOf, outgoing: Outgoing): SyncRoute[] {
   return [
     {
@@ -40,13 +52,16 @@ function productRoutes(poolOf: PoolOf, outgoing: Outgoing): SyncRoute[] {
       async handle(request, response) {
         const { companyId } = tillSessionOf(response)
         const { last_sync } = parseInput(ProductQuery, request.query)
-        await outgoing.send(response, companyId, async (write) => {
-          write('{"success":true,"data":[')
-          const read = await listProductsForTill(poolOf(companyId), companyId, last_sync, separated(write))
-          if (!read) return
-          write(`],"sync_timestamp":"${read.syncTimestamp}","total":${read.total}`)
-          write(read.deleted === null ? '}' : `,"deleted":[${read.deleted}]}`)
-        })
+        await outgoing.send(response, companyId, download(poolOf, companyId, listProductsForTill, last_sync))
+      },
+    },
+    {
+      ...SYNC_OPERATIONS.customerList,
+      async handle(request, response) {
+        const { companyId } = tillSessionOf(response)
+        const { last_sync, updated_since } = parseInput(CustomerQuery, request.query)
+        const since = last_sync ?? updated_since
+        await outgoing.send(response, companyId, download(poolOf, companyId, listCustomersForTill, since))
       },
     },
     {

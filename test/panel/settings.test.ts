@@ -4,6 +4,7 @@ import { revokeApiKey } from '#commands/api-key-commands.ts'
 import { updateCompany } from '#commands/company-commands.ts'
 import { switchOffWebhook } from '#commands/webhook-commands.ts'
 import type { CompanyObject } from '#projections/companies.ts'
+import { getConfig } from '#queries/company-queries.ts'
 import { getRow } from '#queries/event-queries.ts'
 import { fullReader } from '#queries/reader.ts'
 import { stepReplay } from '#webhooks/replays.ts'
@@ -62,12 +63,25 @@ describe('panel: settings', () => {
       expect(await said()).to.deep.equal([null, null])
     })
 
+    it('gives tills the key for Pix and its city [SYNC-1165]', async () => {
+      await owner.submit(`${HOME}/empresa`, { ...fields, pix_key: '(11) 98765-4321', pix_city: 'São Paulo' })
+      expect(await shown(HOME))
+        .to.include('+5511987654321')
+        .and.to.include('São Paulo')
+      const config = JSON.parse(await getConfig(fullReader(company.core.pool, company.id), owner.id, ''))
+      expect(config.company).to.deep.include({ pix_key: '+5511987654321', pix_city: 'São Paulo' })
+      await owner.submit(`${HOME}/empresa`, { ...fields, pix_key: '', pix_city: '' })
+      const none = JSON.parse(await getConfig(fullReader(company.core.pool, company.id), owner.id, ''))
+      expect(none.company).to.deep.include({ pix_key: '', pix_city: '' })
+    })
+
     it('is unchanged if a field is invalid', async () => {
       for (const [wrong, label] of [
         [{ name: '' }, 'Nome'],
         [{ timezone: 'Lua/Cheia' }, 'Fuso horário'],
         [{ state_registration: 'IE 1' }, 'Inscrição estadual'],
         [{ brand_color: 'azul' }, 'Cor da loja'],
+        [{ pix_key: '529.982.247-24' }, 'Chave Pix'],
       ] as const) {
         const { status, html } = await owner.submit(`${HOME}/empresa`, { ...fields, ...wrong })
         expect(status, label).to.equal(422)

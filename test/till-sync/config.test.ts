@@ -28,7 +28,12 @@ describe('GET /api/sync/config', () => {
     expect(reply.body).to.deep.equal({
       success: true,
       data: {
-        company: { id: company.id, name: `Loja ${company.id}`, cnpj: '11.222.333/0001-81', logo_url: '' },
+        company: {
+          id: company.id,
+          name: `Loja ${company.id}`,
+          cnpj: '11.222.333/0001-81',
+          ...{ logo_url: '', pix_key: '', pix_city: '' },
+        },
         payment_types: [
           { id: card.id, name: 'Cartão "crédito"', kind: 'card', is_cash: false, fee_percentage: 3.5, due_days: 30 },
           {

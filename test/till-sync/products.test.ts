@@ -34,6 +34,8 @@ describe('GET /api/sync/products in full', () => {
       id: coffee,
       name: 'Café "extra" 🥖',
       barcode: '7890000010078',
+      sku: '',
+      unit: '',
       price: 18.9,
       stock: 12.345,
       tracks_stock: true,

@@ -180,6 +180,12 @@ const fieldsFor = (timezone: string): Fields => ({
     hint: 'Sai no recibo, como "Rua do Sol, 10, Centro, Recife/PE".',
   },
   phone: { label: 'Telefone', kind: lineInput, hint: 'Sai no recibo.' },
+  pix_key: {
+    label: 'Chave Pix',
+    kind: lineInput,
+    hint: 'CPF, CNPJ, telefone com DDD, e-mail ou chave aleatória: o caixa mostra o código para o cliente pagar.',
+  },
+  pix_city: { label: 'Cidade do Pix', kind: lineInput, hint: 'Aparece no aplicativo do banco do cliente.' },
   brand_color: {
     label: 'Cor da loja',
     kind: colorInput,
@@ -210,6 +216,8 @@ async function showSettings(visit: PageContext): Promise<PanelPage | null> {
             ['Regime tributário', company.tax_regime && TAX_REGIME_NAMES[company.tax_regime]],
             ['Endereço', company.address],
             ['Telefone', company.phone && formatPhone(company.phone)],
+            ['Chave Pix', company.pix_key],
+            ['Cidade do Pix', company.pix_city],
             ['Fuso horário', company.timezone],
             ['Plano', PLAN_NAMES[company.plan]],
           ]}

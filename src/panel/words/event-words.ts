@@ -286,6 +286,8 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   timezone: 'Fuso horário',
   logo_url: 'Endereço do logotipo',
   brand_color: 'Cor da loja',
+  pix_key: 'Chave Pix',
+  pix_city: 'Cidade do Pix',
   tax_regime: 'Regime tributário',
   ahead_until: 'Data avançada até',
   kind: 'Tipo',
