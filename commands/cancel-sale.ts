@@ -10,6 +10,7 @@ import { receivableById, standingPayments } from '#projections/finance.ts'
 import { type SaleMoneyBack, type SaleRow, saleById } from '#projections/sales.ts'
 import { stockById, stockOf } from '#projections/stock.ts'
 import { openSessionIn, sessionsOf } from '#projections/tills.ts'
+import { voucherParts } from '#projections/vouchers.ts'
 import { drawerAt, findClosedSession, NamedSession, namedSessionRefs } from './cash-commands.ts'
 import { refundsOf, refundTypes, SaleRefunds } from './money-back.ts'
 
@@ -128,7 +129,7 @@ export function cancellation(
   const cash_session_id = sessionOfRefund(rows, sale.cash_session_id, cancelling)
   return [
     event('SaleCancelled', {
-      ...{ id: sale.id, reason: cancelling.reason, restock, ...creditBack(sale), ...granted },
+      ...{ id: sale.id, reason: cancelling.reason, restock, ...creditBack(sale), ...vouchersBack(sale), ...granted },
       ...(cash_session_id !== null && { cash_session_id }),
       ...(typeof cancelling.at === 'string' && { cancelled_at: cancelling.at }),
       ...timedDrawer(rows, sale, cancelling),
@@ -141,6 +142,12 @@ export function cancellation(
 /** Store credit that the sale was paid with goes back to its customer. */
 const creditBack = ({ customer_id, credit_cents }: Readonly<SaleRow>) =>
   customer_id === null || credit_cents === null ? {} : { credit: { customer_id, amount: fromCents(credit_cents) } }
+
+/** What it was paid with of vouchers goes back to them. */
+function vouchersBack({ doc }: Readonly<SaleRow>) {
+  const vouchers = voucherParts(doc.payments)
+  return vouchers.length > 0 && { vouchers }
+}
 
 /** Receivables of the sale that are not deleted. */
 function owedFor(sale: Readonly<SaleRow>, rows: Rows) {

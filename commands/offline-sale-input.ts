@@ -26,11 +26,15 @@ const Item = z
     error: 'preencha este campo, ou offline_item_id',
   })
   .meta({ id: 'OfflineItem' })
+/** Code of a voucher, compared as it is. */
+export const VoucherCode = boundedText(40)
+
 const Payment = z
   .object({
     payment_type_id: Id,
     amount: JsonMoney,
     status: z.enum(OFFLINE_PAYMENT_STATUSES),
+    voucher: VoucherCode.nullish(),
     ...uploadedDetailsShape,
   })
   .meta({ id: 'OfflinePayment' })
@@ -139,7 +143,9 @@ export function fingerprintOf(sale: OfflineSale): string {
   const items = sale.items.map(({ product_id, offline_item_id, quantity, price, total }) => {
     return [offline_item_id ?? product_id, quantity, price, total]
   })
-  const payments = sale.payments.map((payment) => [payment.payment_type_id, payment.amount, payment.status])
+  const payments = sale.payments.map(({ payment_type_id, amount, status, voucher }) => {
+    return [payment_type_id, amount, status, ...(voucher ? [voucher] : [])]
+  })
   const known = [offline_id, total, amount_received, change, status, created_at, items, payments]
   return createHash('sha256').update(JSON.stringify(known)).digest('hex')
 }

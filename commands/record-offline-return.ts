@@ -48,7 +48,7 @@ import { userById } from '#projections/users.ts'
 import { namedSessionRefs } from './cash-commands.ts'
 import { saleMoney } from './money-back.ts'
 import { creditedCustomer, returnFact, sumOfParts } from './offline-returns.ts'
-import { OfflineId } from './offline-sale-input.ts'
+import { OfflineId, VoucherCode } from './offline-sale-input.ts'
 import { lowerReceivables, receivableRefs } from './receivables-payables.ts'
 import { returnableOf, stockRefs } from './returned-goods.ts'
 import { judgeReturn, mayReturn, type ReturnRefusal } from './reverse-return.ts'
@@ -56,7 +56,9 @@ import { judgeReturn, mayReturn, type ReturnRefusal } from './reverse-return.ts'
 const Line = z
   .object({ line: z.int().min(0), quantity: JsonQuantity, restock: z.boolean().nullish() })
   .meta({ id: 'OfflineReturnItem' })
-const Refund = z.object({ payment_type_id: Id, amount: JsonMoney }).meta({ id: 'OfflineRefund' })
+const Refund = z
+  .object({ payment_type_id: Id, amount: JsonMoney, voucher: VoucherCode.nullish() })
+  .meta({ id: 'OfflineRefund' })
 
 /** Return as sent by a till, amounts as decimal texts. It names its sale by the till's identifier or by the service's. */
 export interface OfflineReturn {
@@ -134,7 +136,11 @@ export const OfflineReturnInput: z.ZodType<OfflineReturn> = z
  */
 function returnFingerprintOf({ offline_id, returned_at, items, refunds }: OfflineReturn) {
   const lines = items.map(({ line, quantity, restock }) => [line, quantity, restock])
-  const ways = refunds.map(({ payment_type_id, amount }) => [payment_type_id, amount])
+  const ways = refunds.map(({ payment_type_id, amount, voucher }) => [
+    payment_type_id,
+    amount,
+    ...(voucher ? [voucher] : []),
+  ])
   const known = [offline_id, returned_at, lines, ways]
   return createHash('sha256').update(JSON.stringify(known)).digest('hex')
 }
@@ -334,10 +340,11 @@ function saleOf(rows: Rows, { sale_id, sale_offline_id }: OfflineReturn): Readon
 /** The refunds with the names of their payment types; those of 0.00 are left out. */
 function namedRefunds(rows: Rows, { refunds }: OfflineReturn): Returned['refunds'] | Refusal {
   const named: Returned['refunds'] = []
-  for (const [position, { payment_type_id, amount }] of refunds.entries()) {
+  for (const [position, { payment_type_id, amount, voucher }] of refunds.entries()) {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc
     if (!type) return invalid(`refunds[${position}].payment_type_id`, 'forma de pagamento não encontrada')
-    if (toCents(amount) > 0) named.push({ payment_type_id, name: type.name, amount })
+    const isVoucher = voucher && type.kind === 'exchange_credit'
+    if (toCents(amount) > 0) named.push({ payment_type_id, name: type.name, amount, ...(isVoucher && { voucher }) })
   }
   return named
 }
@@ -347,7 +354,10 @@ function creditsOf(rows: Rows, refunds: OfflineReturn['refunds']) {
   const of = (kind: PaymentKind) =>
     fromCents(
       sumOfParts(
-        refunds.filter(({ payment_type_id }) => rows.get(paymentTypeById(payment_type_id))?.doc.kind === kind),
+        refunds.filter(({ payment_type_id, voucher }) => {
+          const type = rows.get(paymentTypeById(payment_type_id))?.doc
+          return type?.kind === kind && !(voucher && kind === 'exchange_credit')
+        }),
       ),
     )
   return { on_credit: of('credit_account'), store_credit: of('exchange_credit') }

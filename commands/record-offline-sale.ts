@@ -17,6 +17,7 @@ import { creditBalanceOf, creditOf } from '#projections/store-credit.ts'
 import { paymentTypeById } from '#projections/stores.ts'
 import { cashDrawerOf } from '#projections/tills.ts'
 import { discountOfSale, limitOfUser, limitUsesOf, mayGive, userById } from '#projections/users.ts'
+import { voucherBalance, voucherByCode, voucherParts } from '#projections/vouchers.ts'
 import { awaitedDetailRefs, awaitedEvents, awaitedRefs } from './awaited-returns.ts'
 import { cancellation, sessionOfRefund, sessionRefs, timedDrawer, touchedBy } from './cancel-sale.ts'
 import { namedSessionRefs } from './cash-commands.ts'
@@ -94,6 +95,7 @@ export function newSaleRefs(rows: Rows, upload: OfflineSaleUpload): AnyRef[] {
     ...provedSaleRefs(rows, payments.map(paymentDetailsOf)),
     ...(customer?.offline_id && customer.id ? [customerById(customer.id)] : []),
     ...(customer?.id && creditIn(rows, upload) > 0 ? [creditOf(customer.id)] : []),
+    ...payments.flatMap(({ voucher }) => (voucher ? [voucherByCode(voucher)] : [])),
     ...items.flatMap((item) => (item.offline_item_id === undefined ? [] : [itemById(item.product_id)])),
   ]
 }
@@ -117,12 +119,14 @@ function withKnownRecords<S extends OfflineSale>(rows: Rows, sale: S): S {
   }
 }
 
-/** Store credit that a sale was paid with, in cents. */
+/** Store credit of its customer that a sale was paid with, in cents. */
 const creditIn = (rows: Rows, { payments, status }: OfflineSale): number =>
   status === 'cancelled'
     ? 0
     : payments
-        .filter(({ payment_type_id }) => rows.get(paymentTypeById(payment_type_id))?.doc.kind === 'exchange_credit')
+        .filter(({ payment_type_id, voucher }) => {
+          return !voucher && rows.get(paymentTypeById(payment_type_id))?.doc.kind === 'exchange_credit'
+        })
         .reduce((sum, { amount }) => sum + toCents(amount), 0)
 
 /** Credit that the sale takes from its customer, and the warning that there was less, or no customer. */
@@ -137,6 +141,16 @@ function creditTaken(rows: Rows, sale: OfflineSale, customer: Completed['custome
     warnings: cents > toBigCents(balance) ? [exceeded] : [],
   }
 }
+
+/** Vouchers with less than the sale takes of them: two tills may take one before either knows. */
+const voucherWarnings = (rows: Rows, { status }: OfflineSale, { payments }: Parts): OfflineSaleWarning[] =>
+  status === 'cancelled'
+    ? []
+    : voucherParts(payments).flatMap(({ voucher, amount }) => {
+        const balance = voucherBalance(rows, voucher)
+        const isThere = toBigCents(amount) <= toBigCents(balance)
+        return isThere ? [] : [warning('credit_exceeded', { found: amount, expected: balance })]
+      })
 
 /** A discount above the limit of the till's user is a fact with a warning. */
 function discountWarnings(
@@ -252,6 +266,7 @@ export function recordSale(
     ...findWarnings(rows, sale, parts, now),
     ...usedWarnings(rows, sale, parts),
     ...ofCredit,
+    ...voucherWarnings(rows, sale, parts),
     ...ofDiscount,
     ...(sale.noted ?? []).map((code) => warning(code)),
   ]
@@ -302,18 +317,25 @@ function drawerOfCancelled(rows: Rows, { cancelled_at: at, cash_session_id: own,
   }
 }
 
-/** Money that a sale takes, in cents: of store credit what its customer has. */
+/** Money that a sale takes, in cents: of store credit what its customer and its vouchers have. */
 function receivedBy(rows: Rows, payments: Completed['payments'], customer: Completed['customer']): number {
   const sums = { money: 0, credit: 0 }
-  for (const { payment_type_id, status, net, surcharge } of payments) {
+  for (const { payment_type_id, status, net, surcharge, voucher } of payments) {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc
-    if (status === 'pending' || !isMoney(type)) continue
+    if (status === 'pending' || !isMoney(type) || voucher !== undefined) continue
     sums[type?.kind === 'exchange_credit' ? 'credit' : 'money'] += toCents(net) + toCents(surcharge)
   }
   // More than a number counts exactly is more than any sale.
   const balance = customer && sums.credit > 0 ? Number(toBigCents(creditBalanceOf(rows, customer.id))) : 0
-  return sums.money + Math.min(sums.credit, Math.max(balance, 0))
+  const ofVouchers = voucherParts(payments.filter(({ status }) => status === 'completed')).reduce(
+    (sum, { voucher, amount }) => sum + availableOf(toCents(amount), voucherBalance(rows, voucher)),
+    0,
+  )
+  return sums.money + Math.min(sums.credit, Math.max(balance, 0)) + ofVouchers
 }
+
+const availableOf = (cents: number, balance: string): number =>
+  Math.min(cents, Math.max(Number(toBigCents(balance)), 0))
 
 type Parts = Pick<Completed, 'items' | 'payments' | 'change'>
 
@@ -326,11 +348,12 @@ function partsOf(rows: Rows, sale: OfflineSale, sums: OfflineSaleSums): Pick<Par
     const moves_stock = sold.moves_stock && sale.status === 'completed'
     return { ...sold, quantity, unit_price: price, total, moves_stock, discount }
   })
-  const tendered = sale.payments.map(({ payment_type_id, amount, status, ...given }) => {
+  const tendered = sale.payments.map(({ payment_type_id, amount, status, voucher, ...given }) => {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc ?? unknownType(payment_type_id)
     // Refused on cash, unless a person records the sale as it is.
     const details = type.is_cash ? {} : paymentDetailsOf(given)
-    return { type, amount, details, status }
+    const isCredit = 'kind' in type && type.kind === 'exchange_credit'
+    return { type, amount, details, status, ...(isCredit && voucher && { voucher }) }
   })
   const change = Math.max(sumOf(tendered) - toCents(sale.total), 0)
   const payments = takenPayments(tendered, change, () => dateInZone(sale.created_at, timezoneOf(rows)))

@@ -13,6 +13,7 @@ import { type SaleRow, saleById } from '#projections/sales.ts'
 import { stockById, stockOf } from '#projections/stock.ts'
 import { creditBalanceOf, creditOf } from '#projections/store-credit.ts'
 import { paymentTypeById } from '#projections/stores.ts'
+import { voucherBalance, voucherByCode, voucherParts } from '#projections/vouchers.ts'
 import { namedSessionRefs } from './cash-commands.ts'
 import { dueBack, type MoneyDue, type SaleMoney } from './money-back.ts'
 import { returnedLines, sumOfParts } from './offline-returns.ts'
@@ -76,6 +77,7 @@ export const reverseReturn = command<ReverseReturnInput>({
       ...(customerId === null ? [] : [creditOf(customerId)]),
       ...stock.map(({ catalog_item_id }) => stockById(catalog_item_id)),
       ...refunds.map(({ payment_type_id }) => paymentTypeById(payment_type_id)),
+      ...voucherParts(refunds).map(({ voucher }) => voucherByCode(voucher)),
       ...namedSessionRefs(known.cash_session_id),
     ]
   },
@@ -96,6 +98,11 @@ export const reverseReturn = command<ReverseReturnInput>({
     const credit = creditGiven(rows, known)
     if (credit && toBigCents(creditBalanceOf(rows, credit.customer_id)) < toBigCents(credit.amount))
       return refuse('credit_spent')
+    const vouchers = voucherParts(doc.refunds)
+    const isSpent = vouchers.some(
+      ({ voucher, amount }) => toBigCents(voucherBalance(rows, voucher)) < toBigCents(amount),
+    )
+    if (isSpent) return refuse('credit_spent')
     const reversed = event('ReturnReversed', {
       ...{ id, sale_id: sale.id, reason },
       items: doc.items.map(({ line, quantity, amount }) => ({ line, quantity, amount })),
@@ -103,6 +110,7 @@ export const reverseReturn = command<ReverseReturnInput>({
       total: doc.total,
       stock: doc.stock.filter(({ catalog_item_id }) => stockOf(rows, catalog_item_id) !== null),
       ...(credit && { credit }),
+      ...(vouchers.length > 0 && { vouchers }),
       is_in_drawer: isInDrawer(rows, known),
       ...granted,
     })
@@ -111,7 +119,11 @@ export const reverseReturn = command<ReverseReturnInput>({
 })
 
 const ofKind = (rows: Rows, { doc }: Readonly<ReturnRow>, kind: PaymentKind): number =>
-  sumOfParts(doc.refunds.filter(({ payment_type_id }) => rows.get(paymentTypeById(payment_type_id))?.doc.kind === kind))
+  sumOfParts(
+    doc.refunds.filter(({ payment_type_id, voucher }) => {
+      return voucher === undefined && rows.get(paymentTypeById(payment_type_id))?.doc.kind === kind
+    }),
+  )
 
 /** Store credit that the return gave to a customer. */
 function creditGiven(rows: Rows, known: Readonly<ReturnRow>): { customer_id: number; amount: string } | null {

@@ -43,6 +43,7 @@ import { storeCreditProjection } from './store-credit.ts'
 import { paymentTypeById, paymentTypesProjection, storeById, storesProjection } from './stores.ts'
 import { cashDrawersProjection, tillsProjection, tillView } from './tills.ts'
 import { limitUsesProjection, userById, users, usersProjection } from './users.ts'
+import { vouchersProjection } from './vouchers.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
 
 /** Order in which they handle each event. The company comes first, because the others read it. */
@@ -65,6 +66,7 @@ const projections = [
   returnsProjection,
   offlineReturnsProjection,
   storeCreditProjection,
+  vouchersProjection,
   fiscalDocumentsProjection,
   offlineSalesProjection,
   paymentProofsProjection,

@@ -355,6 +355,7 @@ export const RULES = {
   user_returns: { own: OWN_ROWS.user_returns },
   users: { own: 'all', persons: masked(users, 'user') },
   variant_counts: OPEN,
+  vouchers: OPEN,
   webhook_deliveries: { own: 'all', contents: WEBHOOK_DELIVERIES },
   webhook_health: OPEN,
   webhook_hours: OPEN,

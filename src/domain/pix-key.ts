@@ -9,15 +9,18 @@ const MAX_LENGTH = 77
 
 const RANDOM = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** `+55`, area code and number; null if the text is no Brazilian phone. */
+/** Area code, then a mobile number or one of a fixed line. */
+const NUMBER = /^(?:[14689][1-9]|2[12478]|3[1-578]|5[1345]|7[134579])(?:9\d{8}|[2-5]\d{7})$/
+
+/** `+55`, area code and number; null if the text is no Brazilian phone, or a CPF with a wrong digit. */
 function phoneOf(text: string): string | null {
-  if (!/^[\d\s()+.-]+$/.test(text)) return null
+  if (!/^[\d\s()+-]+$/.test(text)) return null
   const digits = text.replace(/\D/g, '')
   const own = /^\s*\+/.test(text) || digits.length > 11 ? /^55(\d{10,11})$/.exec(digits)?.[1] : digits
-  return own && /^[1-9]{2}(?:9\d{8}|[2-5]\d{7})$/.test(own) ? `+55${own}` : null
+  return own && NUMBER.test(own) ? `+55${own}` : null
 }
 
-/** A key as the directory has it; null if it is of no kind. What may be a CPF or a phone is a phone if it looks like one. */
+/** A key as the directory has it; null if it is of no kind. Eleven digits are a CPF if they can be one. */
 function pixKeyOf(typed: string): string | null {
   const text = typed.trim()
   if (text.includes('@')) return Email.safeParse(text).data ?? null

@@ -184,7 +184,9 @@ const offlineSale = {
   cash_session_id: text.optional(),
   /** The item's total already includes its discount. */
   items: z.array(item.extend({ discount: money })),
-  payments: z.array(z.strictObject({ ...payment.shape, status: z.enum(OFFLINE_PAYMENT_STATUSES) })),
+  payments: z.array(
+    z.strictObject({ ...payment.shape, status: z.enum(OFFLINE_PAYMENT_STATUSES), voucher: text.optional() }),
+  ),
   /** Deducted from the sum of the items. */
   discount: money,
   total: money,
@@ -230,6 +232,12 @@ const returnWarning = z.strictObject({
   expected: text.nullable(),
 })
 
+/** Store credit without a customer, of who has the voucher; absent if there is none. */
+const voucher = text.optional()
+const vouchers = z.array(z.strictObject({ voucher: text, amount: money })).optional()
+
+const refund = z.strictObject({ payment_type_id: id, name: text, amount: money, voucher })
+
 /** Store credit of a customer, in a sale or a return. */
 const credit = z.strictObject({ customer_id: id, amount: money }).optional()
 
@@ -256,7 +264,7 @@ const saleReturn = {
   delivery_fee: money,
   /** Amounts of the items + delivery fee = sum of the refunds. */
   total: money,
-  refunds: z.array(z.strictObject({ payment_type_id: id, name: text, amount: money })),
+  refunds: z.array(refund),
   /** Stock that came back, of items that are still tracked. */
   stock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
   /** Store credit given to a customer, a part of the refunds; absent if there is none. */
@@ -288,7 +296,7 @@ const uploadedReturn = {
   reason: text,
   returned_at: instant,
   items: z.array(z.strictObject({ line: z.int().min(0), quantity, restock: z.boolean() })),
-  refunds: z.array(z.strictObject({ payment_type_id: id, name: text, amount: money })),
+  refunds: z.array(refund),
   /** Parts of the refunds that lower what is owed for the sale, and that are store credit. */
   on_credit: money,
   store_credit: money,
@@ -395,6 +403,7 @@ export const saleEvents = {
     stock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
     /** Store credit that is taken back; absent if there was none. */
     credit,
+    vouchers,
     /** Whether the drawer that gave the money back is still open, and has it. */
     is_in_drawer: z.boolean(),
     approved_by: id.optional(),
@@ -407,6 +416,7 @@ export const saleEvents = {
     restock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
     /** Store credit given back to the customer; absent if there is none. */
     credit,
+    vouchers,
     /** Cash session that gives the money back; absent if none is known. */
     cash_session_id: text.optional(),
     /** By the clock of the till that cancelled it; absent if it did not say it. */

@@ -56,6 +56,8 @@ export const TILL_GLOSSARY: Readonly<Record<string, string>> = {
   'CustomerDownload.deleted': 'Ids dos clientes a remover; vazio sem `last_sync`.',
   updated_since: 'O mesmo que `last_sync`.',
   'TillCustomer.document': 'CPF ou CNPJ; vazio se não tem.',
+  voucher: 'Código do vale-troca; só com crédito de troca.',
+  balance: 'Saldo; 0 de um vale desconhecido.',
   credit: 'Crédito de troca; negativo depois de vendas sem conexão que o passaram.',
   'TillCustomer.updated_at': 'Quando mudou pela última vez, o crédito incluído.',
   barcode: 'Código de barras; vazio se não tem.',

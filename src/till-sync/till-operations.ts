@@ -36,6 +36,7 @@ import {
   MAX_SALES,
   ProductQuery,
   type SyncOperation,
+  VoucherQuery,
 } from './till-requests.ts'
 
 /** Version of the sync interface; docs/pos-sync.md lists the changes allowed within a version. */
@@ -316,6 +317,16 @@ export const SYNC_OPERATIONS = {
           },
         ],
       }),
+  },
+  voucher: {
+    method: 'get',
+    path: '/sync/vouchers',
+    operation: 'getVoucher',
+    summary: 'Mostra o saldo de um vale-troca',
+    query: VoucherQuery,
+    reply: z
+      .object({ success: Success, voucher: z.string(), balance: z.number() })
+      .meta({ id: 'VoucherBalance', examples: [{ success: true, voucher: 'K7QM4PXZ2A', balance: 18.9 }] }),
   },
   items: {
     path: '/sync/items',

@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express'
 import * as z from 'zod'
+import { VoucherCode } from '#commands/offline-sale-input.ts'
 import { Instant } from '#domain/instant.ts'
 import { Email, Id } from '#domain/text.ts'
 import { QueryInstant } from '#records/field.ts'
@@ -23,6 +24,8 @@ export const Credentials = z
   .meta({ id: 'Login' })
 
 export const ProductQuery = z.object({ last_sync: QueryInstant.optional() })
+
+export const VoucherQuery = z.object({ voucher: VoucherCode })
 
 /** `updated_since`: as in API v1. */
 export const CustomerQuery = z.object({ last_sync: QueryInstant.optional(), updated_since: QueryInstant.optional() })

@@ -1,7 +1,7 @@
 import express, { type RequestHandler, type Response, type Router } from 'express'
 import type { ApiAuthenticator } from '#access/api-authenticator.ts'
 import { registerTill, TillInput } from '#commands/till-commands.ts'
-import type { Outgoing, StreamWrite } from '#http/answers.ts'
+import { type Outgoing, type StreamWrite, sendJson } from '#http/answers.ts'
 import {
   type BodyBudget,
   type ChargeBytes,
@@ -24,12 +24,21 @@ import type { EncodedText } from '#lib/memory.ts'
 import type { PoolOf } from '#postgres/pool.ts'
 import { listCustomersForTill } from '#queries/customers-for-till.ts'
 import { checkProducts, listProductsForTill } from '#queries/products-for-till.ts'
+import { fullReader } from '#queries/reader.ts'
+import { getVoucherBalance } from '#queries/return-queries.ts'
 import type { Services } from '#services.ts'
 import { customersRoute, itemsRoute } from './record-uploads.ts'
 import { answerSyncProblem, parseEach, sendSuccess, uploaderOf } from './till-answers.ts'
 import { SYNC_OPERATIONS } from './till-operations.ts'
 import { cashRoute, returnsRoute } from './till-records.ts'
-import { CustomerQuery, KnownProduct, ProductCheck, ProductQuery, type SyncRoute } from './till-requests.ts'
+import {
+  CustomerQuery,
+  KnownProduct,
+  ProductCheck,
+  ProductQuery,
+  type SyncRoute,
+  VoucherQuery,
+} from './till-requests.ts'
 import { authRoutes, configRoute, requireToken, requireTokenStill, statusRoute, tillSessionOf } from './till-router.ts'
 import { uploadRoute } from './uploads.ts'
 
@@ -84,6 +93,17 @@ function productRoutes(poolOf: PoolOf, outgoing: Outgoing): SyncRoute[] {
     },
   ]
 }
+
+/** Balance of a voucher, 0 of an unknown one. */
+const voucherRoute = (poolOf: PoolOf): SyncRoute => ({
+  ...SYNC_OPERATIONS.voucher,
+  async handle(request, response) {
+    const { companyId } = tillSessionOf(response)
+    const { voucher } = parseInput(VoucherQuery, request.query)
+    const balance = await getVoucherBalance(fullReader(poolOf(companyId), companyId), voucher)
+    sendJson(response, 200, `{"success":true,"voucher":${JSON.stringify(voucher)},"balance":${balance}}`)
+  },
+})
 
 /** Registers a device as a till of the company. */
 const tillRoute = ({ writer }: Pick<Services, 'writer'>): SyncRoute => ({
@@ -166,6 +186,7 @@ const routesOf = ({ access, reads: { poolOf }, environment, traffic, writer, log
   statusRoute,
   configRoute(poolOf, environment.publicUrl),
   ...productRoutes(poolOf, traffic.outgoing),
+  voucherRoute(poolOf),
   tillRoute({ writer }),
   itemsRoute({ writer, log }),
   customersRoute({ writer, log }),

@@ -374,7 +374,7 @@ function shownWarning({ code, product_id, found, expected, sale_id }: OfflineSal
     case 'payment_already_used':
       return { code, message: `O pagamento ${found} já está na venda ${sale_id}.`, sale_id }
     case 'credit_exceeded':
-      return { code, message: `O crédito de troca usado, ${found}, passa do saldo do cliente, ${expected}.` }
+      return { code, message: `O crédito de troca usado, ${found}, passa do saldo, ${expected}.` }
     case 'customer_unknown':
       return { code, message: `O cliente ${found} não existe: a venda foi registrada sem cliente.` }
     case 'customer_deleted':

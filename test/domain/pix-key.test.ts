@@ -22,6 +22,7 @@ describe('key of a Pix', () => {
   it('refuses what is of no kind, and long texts [SYNC-1165]', () => {
     const wrong = ['', 'loja', '529.982.247-24', '+1 555 123 4567', '(11) 1234', 'a@b', '123e4567-e89b', '00000000000']
     const long = [`${'a'.repeat(70)}@exemplo.com`, '1'.repeat(20_000), `+${' '.repeat(20_000)}`]
-    for (const typed of [...wrong, ...long, 5, {}]) expect(PixKey.safeParse(typed).success, String(typed)).to.equal(false)
+    for (const typed of [...wrong, ...long, 5, {}])
+      expect(PixKey.safeParse(typed).success, String(typed)).to.equal(false)
   })
 })

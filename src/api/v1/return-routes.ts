@@ -71,7 +71,7 @@ const ReturnItem = z
   .meta({ id: 'ReturnItem' })
 
 const Refund = z
-  .strictObject({ payment_type_id: ContractRecordId, name: z.string(), amount: Amount })
+  .strictObject({ payment_type_id: ContractRecordId, name: z.string(), amount: Amount, voucher: z.string().optional() })
   .meta({ id: 'ReturnRefund' })
 
 const ReturnWarning = z

@@ -247,6 +247,8 @@ const SalePayment = z
     net: Amount,
     card: SaleCard.optional(),
     end_to_end_id: z.string().optional(),
+    /** Only of tills. */
+    voucher: z.string().optional(),
     /** Only of payment types with terms of an acquirer. */
     acquirer_fee: Amount.optional(),
     settles_on: CalendarDate.optional(),

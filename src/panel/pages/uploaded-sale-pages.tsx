@@ -89,7 +89,7 @@ function warningText(
     case 'payment_already_used':
       return `O pagamento ${seen} já está em outra venda: `
     case 'credit_exceeded':
-      return `Crédito de troca de ${formatMoney(seen)}, mas o saldo do cliente era ${formatMoney(known)}.`
+      return `Crédito de troca de ${formatMoney(seen)}, mas o saldo era ${formatMoney(known)}.`
     case 'customer_unknown':
       return `O cliente ${seen}, que o caixa informou, não existe.`
     case 'customer_deleted':
