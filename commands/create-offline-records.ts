@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
-import { sameBarcodes } from '#domain/barcode.ts'
-import { JsonMoney } from '#domain/quantity.ts'
+import { JsonMoney } from '#domain/money.ts'
+import { sameBarcodes } from '#domain/record-values.ts'
 import { refuse } from '#domain/refusals.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, type Command, command, type Decision, isRefusal, type NewEvent } from '#ledger/command.ts'
@@ -14,8 +14,7 @@ import { ITEM_OWN_DEFINITIONS } from '#records/items.ts'
 import { CUSTOMER_FIELDS } from '#records/persons.ts'
 import { type CreateItemInput, createItem } from './item-commands.ts'
 import { OfflineId } from './offline-sale-input.ts'
-import { type CreateCustomerInput, createCustomer } from './person-commands.ts'
-import { namesLike } from './person-input.ts'
+import { type CreateCustomerInput, createCustomer, namesLike } from './person-commands.ts'
 
 const { name, sku, barcode, unit } = ITEM_OWN_DEFINITIONS
 const offline_id = OfflineId

@@ -50,7 +50,7 @@ const NUMBERED = / \(\d{1,2}\)$/
  * Names to suggest instead of a taken one, the best first: `José da Silva (2)`, and at last one with the end of the
  * document.
  */
-function namesLike(name: string, document: string | null | undefined): string[] {
+export function namesLike(name: string, document: string | null | undefined): string[] {
   const base = name.replace(/\s+/g, ' ').replace(NUMBERED, '')
   const numbered = Array.from({ length: LAST_NUMBER - 1 }, (_, at) => withSuffix(base, `(${at + 2})`))
   const names = document ? [...numbered, withSuffix(base, `(${document.slice(-DOCUMENT_END)})`)] : numbered
