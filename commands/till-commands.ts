@@ -64,26 +64,44 @@ const FIRST_WAYS = [
   { ...WAY, name: 'Pix', kind: 'pix' },
 ] as const
 
+/** What is known of a company's tills, and the last number that this one has named. */
+interface TillCounts {
+  readonly open: number
+  readonly takes_nothing: boolean
+  readonly named: number
+}
+
 /** Gives a device its number; the same key is the same till. */
 export const registerTill = command<NewTill>({
   needs: ({ x, y }) => [ownCompany, tillByKey(x, y)],
-  lookup: () => ({
+  needsMore(rows, { x, y }) {
+    const known = rows.get(tillByKey(x, y))
+    return known ? [tillElement(known.id, lastSettled(known.doc))] : []
+  },
+  lookup: (rows, { x, y }) => ({
     name: 'count_tills',
     text: plainSql(`select (select count(*)::integer from tills where company_id = $1 and ended_at is null) as open,
-      not exists (select from payment_types where company_id = $1) as takes_nothing`),
-    values: [],
+      not exists (select from payment_types where company_id = $1) as takes_nothing,
+      coalesce((select last_number from ops.till_contacts where company_id = $1 and till_id = $2), 0) as named`),
+    values: [rows.get(tillByKey(x, y))?.id ?? 0],
   }),
   decide(rows, { name, x, y }, { nextId, found }) {
     const known = rows.get(tillByKey(x, y))
     if (known?.ended_at) return invalid('public_key', 'este caixa foi encerrado')
-    if (known) return accept('unchanged', `till/${known.id}`, [], [], { name: known.doc.name })
-    const [{ open, takes_nothing }] = found as readonly [{ readonly open: number; readonly takes_nothing: boolean }]
+    const [{ open, takes_nothing, named }] = found as readonly [TillCounts]
+    if (known) {
+      // A till that was copied back goes on after what it has used.
+      const settled = lastSettled(known.doc)
+      const last_number = Math.max(named, settled)
+      const last_hash = named > settled ? null : (rows.get(tillElement(known.id, settled))?.hash ?? null)
+      return accept('unchanged', `till/${known.id}`, [], [], { name: known.doc.name, last_number, last_hash })
+    }
     if (open >= MAX_TILLS) return invalid('public_key', `a empresa já tem ${MAX_TILLS} caixas: encerre os que não usa`)
     const registered = event('TillRegistered', { id: nextId('till'), name, x, y })
     const ways = takes_nothing
       ? FIRST_WAYS.map((way) => event('PaymentTypeCreated', { id: nextId('payment_type'), ...way }))
       : []
-    return accept('created', registered.subject, [registered, ...ways], [], { name })
+    return accept('created', registered.subject, [registered, ...ways], [], { name, last_number: 0, last_hash: null })
   },
 })
 

@@ -69,6 +69,13 @@ export interface SyncSession {
   readonly now: string
 }
 
+/** Last number that has come of a till or that it has named, and the hash of that element if it has come. */
+interface KnownTill {
+  readonly id: number
+  readonly last_number: number
+  readonly last_hash: string | null
+}
+
 /** A new token, returned once. */
 export interface IssuedToken {
   readonly token: string
@@ -83,8 +90,8 @@ export interface Tokens {
    * Finds the session of a token and records the till's version; null if the token is unknown, expired or revoked.
    */
   find(token: string, tillVersion?: string | null): Promise<SyncSession | null>
-  /** Notes what a till says of itself with a call; nothing if it is unknown or ended. */
-  noteTill(session: SyncSession, id: number, last: number): Promise<void>
+  /** Notes what a till says of itself with a call, and returns what is known of it; null if it is unknown or ended. */
+  noteTill(session: SyncSession, id: number, last: number): Promise<KnownTill | null>
   /**
    * The successor of a live token: each renewal of the same token returns the same one, so that a lost answer may be
    * asked for again. The old token ends with the first use of its successor, at the latest after ten minutes. Null if it
@@ -137,7 +144,8 @@ export function createTokens(pool: Pool, { days, secret }: TokensOptions): Token
       return rows[0] ? { tokenHash, ...rows[0] } : null
     },
     async noteTill({ companyId, tokenHash, now }, id, last) {
-      await pool.query({ ...NOTE_TILL, values: [companyId, id, last, now, tokenHash] })
+      const { rows } = await pool.query<KnownTill>({ ...NOTE_TILL, values: [companyId, id, last, now, tokenHash] })
+      return rows[0] ?? null
     },
     async renew(session, token) {
       const next = TOKENS.next(token, secret)
@@ -194,16 +202,20 @@ const FIND = {
 const NOTE_TILL = {
   name: 'note_till',
   text: `with till as (
-           select company_id, id, reported_number from tills where company_id = $1 and id = $2 and ended_at is null
+           select company_id, id, reported_number, coalesce((doc #>> '{settled,-1,1}')::bigint, 0) as settled from tills where company_id = $1 and id = $2 and ended_at is null
          ), used as (
            update ops.sync_tokens t set till_id = till.id from till where t.hash = $5 and t.till_id is distinct from till.id
-         )
+         ), noted as (
          insert into ops.till_contacts as c (company_id, till_id, last_seen_at, last_number, tail_since)
          select company_id, id, $4::timestamptz, $3, case when $3 > reported_number then $4::timestamptz end from till
          on conflict (company_id, till_id) do update set last_seen_at = excluded.last_seen_at,
            last_number = greatest(c.last_number, excluded.last_number),
            tail_since = case when c.last_number > (select reported_number from till) then coalesce(c.tail_since, excluded.tail_since)
-             else excluded.tail_since end`,
+             else excluded.tail_since end
+         returning c.last_number
+         ), known as (select till.company_id, till.id, greatest(noted.last_number, till.settled) as last_number from till, noted)
+         select known.id, known.last_number, e.hash as last_hash from known
+         left join till_elements e on e.company_id = known.company_id and e.till_id = known.id and e.number = known.last_number`,
 }
 
 /** A till that got no answer repeats a renewal within this time. */

@@ -1,7 +1,8 @@
 import { cnpj, cpf } from 'cpf-cnpj-validator'
+import * as z from 'zod'
 import { inZone } from './instant.ts'
 import { fromBigCents } from './money.ts'
-import { limitedText, withoutInvisible } from './text.ts'
+import { Email, limitedText, withoutInvisible } from './text.ts'
 
 /** Whether the text is a CPF of 11 bare digits: valid check digits, not a repeated digit. */
 export function isCpf(digits: string): boolean {
@@ -183,3 +184,39 @@ export function formatPhone(number: string): string {
 
 /** `01310100` becomes `01310-100`. */
 export const formatZipCode = (zip: string): string => `${zip.slice(0, 5)}-${zip.slice(5)}`
+
+const PIX_EXPECTED = 'deve ser uma chave Pix: CPF, CNPJ, telefone com DDD, e-mail ou chave aleatória'
+
+/** Longest key of the central bank's directory: an e-mail. */
+const MAX_PIX_KEY = 77
+
+const RANDOM_KEY = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+/** Area code, then a mobile number or one of a fixed line. */
+const PHONE_NUMBER = /^(?:[14689][1-9]|2[12478]|3[1-578]|5[1345]|7[134579])(?:9\d{8}|[2-5]\d{7})$/
+
+/** `+55`, area code and number; null if the text is no Brazilian phone, or a CPF with a wrong digit. */
+function phoneOf(text: string): string | null {
+  if (!/^[\d\s()+-]+$/.test(text)) return null
+  const digits = text.replace(/\D/g, '')
+  const own = /^\s*\+/.test(text) || digits.length > 11 ? /^55(\d{10,11})$/.exec(digits)?.[1] : digits
+  return own && PHONE_NUMBER.test(own) ? `+55${own}` : null
+}
+
+/** A key as the directory has it; null if it is of no kind. Eleven digits are a CPF if they can be one. */
+function pixKeyOf(typed: string): string | null {
+  const text = typed.trim()
+  if (text.includes('@')) return Email.safeParse(text).data ?? null
+  if (RANDOM_KEY.test(text)) return text.toLowerCase()
+  if (/^[+(]/.test(text)) return phoneOf(text)
+  const number = bareTaxNumber(text)
+  return isCpf(number) || isCnpj(number) ? number : phoneOf(text)
+}
+
+/** Key by which a shop receives Pix. */
+export const PixKey = limitedText(200, PIX_EXPECTED).transform((typed, context) => {
+  const key = pixKeyOf(typed)
+  if (key !== null && key.length <= MAX_PIX_KEY) return key
+  context.addIssue({ code: 'custom', message: PIX_EXPECTED })
+  return z.NEVER
+})

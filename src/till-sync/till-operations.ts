@@ -171,6 +171,10 @@ export const SYNC_OPERATIONS = {
         user_id: PositiveId,
         user_name: z.string(),
         version: z.string(),
+        till: z
+          .object({ id: PositiveId, last_number: Count, last_hash: z.string().nullable() })
+          .meta({ id: 'KnownTill' })
+          .nullable(),
       })
       .meta({
         id: 'SyncStatus',
@@ -182,6 +186,7 @@ export const SYNC_OPERATIONS = {
             user_id: 7,
             user_name: 'Ana Souza',
             version: SYNC_VERSION,
+            till: { id: 3, last_number: 118, last_hash: 'a'.repeat(64) },
           },
         ],
       }),
@@ -257,8 +262,18 @@ export const SYNC_OPERATIONS = {
     body: TillInput.meta({ id: 'TillInput' }),
     example: { name: 'Balcão', public_key: EXAMPLE_KEY },
     reply: z
-      .object({ success: Success, id: PositiveId, number: PositiveId, name: z.string() })
-      .meta({ id: 'RegisteredTill', examples: [{ success: true, id: 3, number: 3, name: 'Balcão' }] }),
+      .object({
+        success: Success,
+        id: PositiveId,
+        number: PositiveId,
+        name: z.string(),
+        last_number: Count,
+        last_hash: z.string().nullable(),
+      })
+      .meta({
+        id: 'RegisteredTill',
+        examples: [{ success: true, id: 3, number: 3, name: 'Balcão', last_number: 0, last_hash: null }],
+      }),
   },
   products: {
     method: 'get',

@@ -32,7 +32,7 @@ export function requireToken({ tokens, tillRequests, addresses }: Options): Requ
     if (counted.limited) throw limited(counted)
     response.locals.session = session
     const till = TILL_HEADER.exec(request.get('till') ?? '')
-    if (till) await tokens.noteTill(session, Number(till[1]), Number(till[2]))
+    if (till) response.locals.till = await tokens.noteTill(session, Number(till[1]), Number(till[2]))
     next()
   }
 }
@@ -139,6 +139,7 @@ export const statusRoute: SyncRoute = {
       user_id: userId,
       user_name: userName,
       version: SYNC_VERSION,
+      till: response.locals.till ?? null,
     })
   },
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { PixKey } from '#domain/pix-key.ts'
+import { PixKey } from '#domain/person-values.ts'
 
 describe('key of a Pix', () => {
   const KEYS: Readonly<Record<string, string>> = {

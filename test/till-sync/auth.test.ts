@@ -227,6 +227,7 @@ describe('tokens of tills', () => {
       user_id: user.id,
       user_name: user.name,
       version: '1.0',
+      till: null,
     })
     expect(server_time).to.match(INSTANT)
     const { rows } = await sql(`select now() - $1::timestamptz between interval '0' and interval '1 minute' as fits`, [

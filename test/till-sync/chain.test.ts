@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { tellOldTails } from '#access/till-access.ts'
 import type { Json, TestCompany } from '../support/api.ts'
-import { type ChainedTill, chainTill, GENESIS, hashOfElement, newTillKey } from '../support/chained-till.ts'
+import { type ChainedTill, chainOf, chainTill, GENESIS, hashOfElement, newTillKey } from '../support/chained-till.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
 import { expectFailure, openTill, type TestTill } from '../support/till.ts'
 import { useApi } from '../support/use-api.ts'
@@ -31,9 +31,27 @@ describe('the chain of a till', () => {
     it('gives a device its number, and the same key the same till [TILL-1130]', async () => {
       const { public_key } = await newTillKey()
       const reply = await till.post('/sync/tills', { name: 'Quiosque', public_key })
-      expect(reply.body).to.deep.equal({ success: true, id: 2, number: 2, name: 'Quiosque' })
+      const known = { last_number: 0, last_hash: null }
+      expect(reply.body).to.deep.equal({ success: true, id: 2, number: 2, name: 'Quiosque', ...known })
       const again = await till.post('/sync/tills', { name: 'Outro nome', public_key })
       expect(again.body).to.deep.equal(reply.body)
+    })
+
+    it('tells a till that was copied back the last number that is known [TILL-1172]', async () => {
+      const key = await newTillKey()
+      const register = async (): Promise<Json> =>
+        (await till.post('/sync/tills', { name: 'Quiosque', public_key: key.public_key })).body
+      const own = chainOf((await register()).id, key.pair.privateKey)
+      const told = async (header: string): Promise<Json> =>
+        (await till.call('GET', '/sync/status', undefined, { till: header })).body.till
+      const [one, two] = [await own.next(sale('k1')), await own.next(sale('k2'))]
+      await upload(till, [one, two])
+      const known = { last_number: 2, last_hash: hashOfElement(two) }
+      expect(await register()).to.deep.include(known)
+      expect(await told(`${own.id}/1`)).to.deep.equal({ id: own.id, ...known })
+      expect(await told(`${own.id}/5`)).to.deep.equal({ id: own.id, last_number: 5, last_hash: null })
+      expect(await register()).to.deep.include({ last_number: 5, last_hash: null })
+      expect(await told('99/5')).to.equal(null)
     })
 
     it('refuses what is no key on P-256, and a text that is too long [TILL-1130]', async () => {
