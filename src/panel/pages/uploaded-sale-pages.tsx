@@ -176,7 +176,10 @@ export const UploadedSaleCard = ({ payload, names, timezone }: UploadedProps) =>
         empty="Nenhum item."
         columns={[
           { head: 'Item', cell: ({ line }) => line },
-          { head: 'Produto', cell: ({ product_id, name }) => (product_id ? nameOf(product_id, names.products) : text(name)) },
+          {
+            head: 'Produto',
+            cell: ({ product_id, name }) => (product_id ? nameOf(product_id, names.products) : text(name)),
+          },
           { head: 'Qtd.', cell: ({ quantity }) => numberText(quantity), isNumber: true },
           { head: 'Preço', cell: ({ price }) => amountText(price), isNumber: true },
           { head: 'Total', cell: ({ total }) => amountText(total), isNumber: true },
