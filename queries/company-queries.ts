@@ -3,7 +3,7 @@ import { inZone } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import type { AdjustedRoles, LimitedPermission } from '#domain/rights.ts'
 import type { Queryable } from '#postgres/database.ts'
-import { type CompanyObject, companysTimeSql, testCompany } from '#projections/companies.ts'
+import { type CompanyObject, companysTimeSql, MASKED_NAME, testCompany } from '#projections/companies.ts'
 import { type StoreObject, type StoreSecrets, storeSecrets } from '#projections/stores.ts'
 import type { UserObject } from '#projections/users.ts'
 import type { Reader } from './reader.ts'
@@ -155,6 +155,15 @@ const TILL_CONFIG = {
          from ${t.companies} c
          join ${t.users} u on u.company_id = c.company_id and u.id = $2
          where c.company_id = $1`,
+}
+
+/** The company's name, as documents for outside show it, and its time zone. */
+export async function getNameAndZone(reader: Reader): Promise<{ readonly name: string; readonly timezone: string }> {
+  const { rows } = await reader.query<{ name: string; timezone: string }>({
+    text: `select ${MASKED_NAME} as name, c.timezone from ${t.companies} c where c.company_id = $1`,
+  })
+  if (!rows[0]) throw new Error(`company ${reader.companyId} is not registered`)
+  return rows[0]
 }
 
 const ADJUSTED_ROLES = { name: 'adjusted_roles', text: `select roles from ${t.companies} where company_id = $1` }

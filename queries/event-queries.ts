@@ -177,10 +177,12 @@ export async function getRow(reader: Reader, kind: RecordKind, id: number): Prom
   const place = RECORD_ROWS[kind]
   if (!place) return null
   const [table, column] = place
+  const isCompany = column === 'company_id'
+  if (isCompany && id !== reader.companyId) return null
   const { rows } = await reader.query<{ doc: Record<string, unknown> }>({
     name: `get_row_${kind}`,
-    text: `select t.doc from ${markTable(table)} t where t.company_id = $1 and t.${column} = $2::bigint`,
-    values: [id],
+    text: `select t.doc from ${markTable(table)} t where t.company_id = $1${isCompany ? '' : ` and t.${column} = $2::bigint`}`,
+    values: isCompany ? [] : [id],
     readSet: { [table]: [id] },
   })
   return rows[0]?.doc ?? null

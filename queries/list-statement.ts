@@ -74,8 +74,8 @@ export interface Source {
 /** Conditions by name, as SQL of the value's placeholder; those of daily sources get the day's placeholder too. */
 export type Conditions = Readonly<Record<string, (parameter: string, today: string) => string>>
 
-/** The listed table. */
-export const tableOf = ({ from }: Source): string => from.split(MARK)[1] ?? ''
+/** The listed table; null if the records are of none. */
+export const tableOf = ({ from }: Source): string | null => from.split(MARK)[1] ?? null
 
 /** Whether the source depends on the company's day, which is then parameter $3. */
 export const isDaily = ({ record }: Source): boolean => typeof record === 'function'

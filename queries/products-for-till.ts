@@ -1,14 +1,15 @@
 import type { Database } from '#postgres/database.ts'
-import type { Statement, Transaction } from '#postgres/transaction.ts'
+import type { Statement } from '#postgres/transaction.ts'
 import { BY_ITEM_CHANGE } from './item-queries.ts'
 import type { Conditions, Source } from './list-statement.ts'
+import type { Reader } from './reader.ts'
 import { ORDER_BY_ID } from './record-queries.ts'
+import { t } from './table-names.ts'
 import { CHUNK_RECORDS, inSnapshot, streamPass, type TakeRecords, type TillDownload, utc } from './till-downloads.ts'
 
 /** Stock and category of an item `t`. */
-const STOCK = 'join item_stocks s on s.company_id = t.company_id and s.id = t.id'
-const CATEGORY =
-  'left join categories g on g.company_id = t.company_id and g.id = t.category_id and g.deleted_at is null'
+const STOCK = `join ${t.item_stocks} s on s.company_id = t.company_id and s.id = t.id`
+const CATEGORY = `left join ${t.categories} g on g.company_id = t.company_id and g.id = t.category_id and g.deleted_at is null`
 
 /**
  * SQL of a product's JSON text. Decimals are copied from the document, so the numbers are exact. An untracked
@@ -32,7 +33,7 @@ const IS_PRODUCT = `t.deleted_at is null and t.type = 'product'`
 
 const products: Source = {
   resource: 'sync_products',
-  from: `catalog_items t ${STOCK} ${CATEGORY}`,
+  from: `${t.catalog_items} t ${STOCK} ${CATEGORY}`,
   record: PRODUCT_RECORD,
   where: IS_PRODUCT,
 }
@@ -47,29 +48,25 @@ export function listProductsForTill(
   lastSync: string | undefined,
   take: TakeRecords,
 ): Promise<TillDownload | null> {
-  return inSnapshot(pool, async (tx) => {
+  return inSnapshot(pool, companyId, async (reader) => {
     if (lastSync === undefined) {
-      const found = await streamPass(
-        tx,
-        companyId,
-        { source: products, order: ORDER_BY_ID, start: 'first', bounds: [] },
-        take,
-      )
+      const all = { source: products, order: ORDER_BY_ID, start: 'first', bounds: [] } as const
+      const found = await streamPass(reader, all, take)
       return found && { syncTimestamp: found.time, total: found.total, deleted: null }
     }
     const changed = { source: products, order: BY_ITEM_CHANGE, start: 'since', bounds: [lastSync] } as const
     // Usually empty and requested often: one round trip answers it.
     const [found, categories, deleted] = await Promise.all([
-      streamPass(tx, companyId, changed, take),
-      changedCategories(tx, companyId, lastSync),
-      deletedSince(tx, companyId, lastSync),
+      streamPass(reader, changed, take),
+      changedCategories(reader, lastSync),
+      deletedSince(reader, lastSync),
     ])
     if (!found) return null
     let { total } = found
     if (categories.length > 0) {
       const all = { source: products, order: ORDER_BY_ID, start: 'first', bounds: [] } as const
       const renamed = { ...all, conditions: OF_CATEGORIES, values: [categories, lastSync] }
-      const more = await streamPass(tx, companyId, renamed, take)
+      const more = await streamPass(reader, renamed, take)
       if (!more) return null
       total += more.total
     }
@@ -84,21 +81,20 @@ const OF_CATEGORIES: Conditions = {
 }
 
 /** Categories that were renamed, deleted or restored: tills show them with their products. */
-async function changedCategories(tx: Transaction, companyId: number, lastSync: string): Promise<number[]> {
-  const { rows } = await tx.query<{ id: number }>(
-    {
-      name: 'list_sync_categories',
-      text: 'select t.id from categories t where t.company_id = $1 and t.changed_at >= $2 order by t.changed_at, t.revision, t.id',
-    },
-    [companyId, lastSync],
-  )
+async function changedCategories(reader: Reader, lastSync: string): Promise<number[]> {
+  const { rows } = await reader.query<{ id: number }>({
+    name: 'list_sync_categories',
+    text: `select t.id from ${t.categories} t
+      where t.company_id = $1 and t.changed_at >= $2 order by t.changed_at, t.revision, t.id`,
+    values: [lastSync],
+  })
   return rows.map(({ id }) => id)
 }
 
 /** An item that became a service is deleted for tills. One that was never a product is ignored. */
-async function deletedSince(tx: Transaction, companyId: number, lastSync: string): Promise<string> {
+async function deletedSince(reader: Reader, lastSync: string): Promise<string> {
   const idsOf = async (statement: Statement) =>
-    (await tx.query<{ ids: string | null }>(statement, [companyId, lastSync])).rows[0]?.ids
+    (await reader.query<{ ids: string | null }>({ ...statement, values: [lastSync] })).rows[0]?.ids
   const [erased, deleted] = await Promise.all([idsOf(ERASED_SINCE), idsOf(DELETED_SINCE)])
   return erased || deleted || ''
 }
@@ -108,7 +104,7 @@ const DELETED_SINCE = {
   text: `select coalesce(string_agg(gone.id::text, ','), '') as ids
          from (
            select t.id
-           from catalog_items t ${STOCK}
+           from ${t.catalog_items} t ${STOCK}
            where s.company_id = $1 and s.changed_at >= $2 and t.was_product
              and (t.deleted_at >= $2 or t.deleted_at is null and t.type <> 'product')
            order by s.changed_at, s.revision, s.id
@@ -119,10 +115,10 @@ const DELETED_SINCE = {
 const ERASED_SINCE = {
   name: 'list_sync_products_erased',
   text: `select string_agg(given.id::text, ',' order by given.id) as ids
-         from companies c join ledgers l on l.company_id = c.company_id
+         from ${t.companies} c join ${t.ledgers} l on l.company_id = c.company_id
          cross join lateral generate_series(1, (l.ids->>'catalog_item')::bigint) as given(id)
          where c.company_id = $1 and c.erased_at > $2
-           and not exists (select from catalog_items t where t.company_id = $1 and t.id = given.id and ${IS_PRODUCT})`,
+           and not exists (select from ${t.catalog_items} t where t.company_id = $1 and t.id = given.id and ${IS_PRODUCT})`,
 }
 
 /** A product as the till last saw it; time in UTC. */
@@ -142,22 +138,25 @@ export function checkProducts(
   known: readonly KnownProduct[],
   take: TakeRecords,
 ): Promise<string | null> {
-  return inSnapshot(pool, async (tx) => {
-    const { rows } = await tx.query<{ now: string }>(CLOCK)
+  return inSnapshot(pool, companyId, async (reader) => {
+    const now = await snapshotTime(reader)
     for (let start = 0; start < known.length; start += CHUNK_RECORDS) {
       const chunk = known.slice(start, start + CHUNK_RECORDS)
-      const values = [companyId, chunk.map(({ id }) => id), chunk.map(({ updated_at }) => updated_at)]
-      const found = await tx.query<{ conflicts: string | null }>(FIND_CONFLICTS, values)
+      const values = [chunk.map(({ id }) => id), chunk.map(({ updated_at }) => updated_at)]
+      const found = await reader.query<{ conflicts: string | null }>({ ...FIND_CONFLICTS, values })
       const conflicts = found.rows[0]?.conflicts
       if (conflicts && !take(conflicts)) return null
     }
-    return rows[0]?.now ?? null
+    return now
   })
 }
 
-const CLOCK = {
-  name: 'sync_clock',
-  text: `select date_trunc('milliseconds', statement_timestamp()) as now`,
+async function snapshotTime(reader: Reader): Promise<string | null> {
+  const { rows } = await reader.query<{ now: string }>({
+    name: 'sync_clock',
+    text: `select date_trunc('milliseconds', statement_timestamp()) as now, $1::bigint`,
+  })
+  return rows[0]?.now ?? null
 }
 
 /** Another company's product is unknown here. One that became a service counts as deleted. */
@@ -169,7 +168,7 @@ const FIND_CONFLICTS = {
              || ',"product":' || case when reason = 'updated' then ${PRODUCT_RECORD} else 'null' end || '}',
            ',' order by known.position) as conflicts
          from unnest($2::bigint[], $3::timestamptz[]) with ordinality as known(id, updated_at, position)
-         left join catalog_items t on t.company_id = $1 and t.id = known.id
+         left join ${t.catalog_items} t on t.company_id = $1 and t.id = known.id
          left ${STOCK}
          ${CATEGORY}
          cross join lateral (

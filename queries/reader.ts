@@ -1,6 +1,7 @@
 import type { QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import type { Queryable } from '#postgres/database.ts'
 import { MARK, plainSql } from '#postgres/table-marks.ts'
+import type { Transaction } from '#postgres/transaction.ts'
 import { maskCosts, maskedSelection, type OwnSales, type Places, ruleOf } from './tables.ts'
 
 /** What decides how tables are read, beside the values of own sales. */
@@ -77,6 +78,17 @@ function* bareTables(text: string): Iterable<string> {
   }
 }
 
+/** Another parameter than `$1` in the place of a company. */
+const OTHER_COMPANY =
+  /\bcompany_id\s*(?:=|in|=\s*any)\s*\(?\s*(\$(?!1\b)\d+)|(\$(?!1\b)\d+)(?:::\w+)?\s*=\s*(?:\w+\.)?company_id\b/i
+
+/** A developer's error, met at the first run: the rows would be another company's. */
+function assertOwnCompany(text: string): void {
+  const [, right, left] = OTHER_COMPANY.exec(text) ?? []
+  const parameter = right ?? left
+  if (parameter) throw new Error(`a statement compares company_id with ${parameter}: $1 is the reader's company`)
+}
+
 /** A developer's error, met at the first run: the table's rule would not apply. */
 function assertNamed(text: string): void {
   const ctes = new Set(Array.from(text.matchAll(CTE), ([, name]) => name?.toLowerCase()))
@@ -90,6 +102,7 @@ function assertNamed(text: string): void {
 /** Renders a statement of `count` parameters, of which the first is the company, for roles with these masks. */
 function renderStatement(text: string, masks: Masks, count: number): RenderedStatement {
   assertNamed(text)
+  assertOwnCompany(text)
   const own: OwnParameter[] = []
   const place = (parameter: OwnParameter, type: string): string => {
     if (!own.includes(parameter)) own.push(parameter)
@@ -211,6 +224,12 @@ export interface ReadSource {
 export const presentSource = (database: Queryable): ReadSource => ({
   isPast: false,
   send: (statement) => database.query(statement),
+})
+
+/** What the transaction's snapshot shows. */
+export const transactionSource = (tx: Transaction): ReadSource => ({
+  isPast: false,
+  send: (statement) => tx.query(statement, statement.values),
 })
 
 /** All of a company, at present. */

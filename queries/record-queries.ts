@@ -271,9 +271,8 @@ async function fetchPage(
 /** The order without columns that are hidden: a constant key would be sorted for all rows, beside every index. */
 function shownOrder(reader: Reader, source: Source, order: ListOrder): ListOrder {
   const table = tableOf(source)
-  // Payment methods are of no table.
   const isHidden = ({ name, of = 't' }: ListOrder['columns'][number]) =>
-    of === 't' && table !== '' && reader.hides(table, name)
+    of === 't' && table !== null && reader.hides(table, name)
   if (!order.columns.some(isHidden)) return order
   return { ...order, name: `${order.name}_shown`, columns: order.columns.filter((column) => !isHidden(column)) }
 }
@@ -292,7 +291,7 @@ function readSetOf(
   const names = order.columns.map(({ name }) => name)
   const isByColumns = names.includes('id') && !names.includes('changed_at')
   const asksBusy = present.some((name) => BUSY.test(conditions[name]?.('', '') ?? ''))
-  const tables = [tableOf(source), ...(source.companion ? [source.companion] : [])]
+  const tables = [tableOf(source), source.companion].filter((table) => table != null)
   const own = isByColumns && !asksBusy ? tables.map((table) => [table, 'answered'] as const) : []
   return Object.fromEntries([...joinedTables, ...own])
 }
@@ -347,6 +346,7 @@ export async function getBy(
   const { resource, from, where, companion } = source
   const live = where ? ` and ${where}` : ''
   const table = tableOf(source)
+  if (table === null) throw new Error(`${resource} has no table to look up a record in`)
   const idOf = `select t.id from ${markTable(table)} t where t.company_id = $1 and t.${column} = $2::${COLUMNS[column]}`
   const look: ReadScope =
     typeof value === 'number' ? [value] : { text: idOf, values: [value], readSet: { [table]: 'columns' } }

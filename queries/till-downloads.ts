@@ -1,8 +1,7 @@
 import type { EncodedText } from '#lib/memory.ts'
 import type { Database } from '#postgres/database.ts'
 import { asRowBytes, type RowsTogether, release, rowsIn } from '#postgres/row-bytes.ts'
-import { plainSql } from '#postgres/table-marks.ts'
-import { inReading, type Transaction } from '#postgres/transaction.ts'
+import { inReading } from '#postgres/transaction.ts'
 import {
   type Conditions,
   cursorKeyOf,
@@ -13,6 +12,7 @@ import {
   recordsIn,
   type Source,
 } from './list-statement.ts'
+import { Reader, transactionSource, WHOLE } from './reader.ts'
 
 /** SQL of an instant in the sync format: UTC with milliseconds. */
 export const utc = (moment: string): string =>
@@ -46,19 +46,17 @@ interface Pass {
 
 /** Streams the records of a pass in chunks and returns the ledger's time. Null when `take` stopped the stream. */
 export async function streamPass(
-  tx: Transaction,
-  companyId: number,
+  reader: Reader,
   { source, order, start: first, bounds: from, conditions = {}, values = [] }: Pass,
   take: TakeRecords,
 ): Promise<{ time: string; total: number } | null> {
   const present = Object.keys(conditions)
   let [start, bounds] = [first, from]
   for (let total = 0; ; start = 'after') {
-    const { text, ...named } = listStatement(source, order, conditions, present, start)
-    const statement = asRowBytes({ ...named, text: plainSql(text) })
-    const answer = await tx.query<RowsTogether>(statement, [companyId, CHUNK_RECORDS, ...values, ...bounds])
+    const statement = asRowBytes(listStatement(source, order, conditions, present, start))
+    const answer = await reader.query<RowsTogether>({ ...statement, values: [CHUNK_RECORDS, ...values, ...bounds] })
     const rows = rowsIn(answer)
-    const [ledger, found] = readRows(rows, order, companyId)
+    const [ledger, found] = readRows(rows, order, reader.companyId)
     const listed = found.slice(0, CHUNK_RECORDS)
     if (listed.length > 0 && !take(recordsIn(listed))) return null
     total += listed.length
@@ -79,5 +77,5 @@ const BEGIN = `
   set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off`
 
 /** Several statements in one snapshot. */
-export const inSnapshot = <T>(pool: Database, read: (tx: Transaction) => Promise<T>): Promise<T> =>
-  inReading(pool, BEGIN, read)
+export const inSnapshot = <T>(pool: Database, companyId: number, read: (reader: Reader) => Promise<T>): Promise<T> =>
+  inReading(pool, BEGIN, (tx) => read(new Reader(companyId, transactionSource(tx), WHOLE)))

@@ -20,6 +20,7 @@ import type { CellParts } from '#integrity/company-file.ts'
 import { type ExportReport, exportCompany } from '#integrity/export-company.ts'
 import { type ImportReport, importCompany } from '#integrity/import-company.ts'
 import { removeCompany, reopenCompany } from '#integrity/remove-company.ts'
+import { nextCompanyId } from '#ledger/ledgers.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { newId } from '#lib/ids.ts'
 import { inTransaction } from '#postgres/transaction.ts'
@@ -107,8 +108,7 @@ async function register(
   input: Omit<RegisterCompanyInput, 'id'>,
   hasPaymentTypes: boolean,
 ): Promise<CompanyObject> {
-  const { rows } = await pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
-  const { id } = rows[0] as { id: number }
+  const id = await nextCompanyId(pool)
   await found(id)
   const company = accepted(
     await runAsSystem<CompanyObject, RegisterCompanyInput>(writer, id, registerCompany, { id, ...input }),

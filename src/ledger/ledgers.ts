@@ -215,6 +215,12 @@ export async function closedCompanies(pool: Queryable): Promise<ReadonlySet<numb
 /** Company ids of one cell: more than it ever has, and few enough for ids of 15 digits in 100,000 cells. */
 export const IDS_OF_A_CELL = 1_000_000_000
 
+/** An id that no company has had. */
+export async function nextCompanyId(pool: Queryable): Promise<number> {
+  const { rows } = await pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
+  return (rows[0] as { id: number }).id
+}
+
 /**
  * Assigns no company id again that has a ledger, and `room` more: a Postgres may be older than its event store, or than a folder
  * with checkpoints. Ids of other cells do not count.

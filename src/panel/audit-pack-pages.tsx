@@ -21,7 +21,8 @@ import { headOf } from '#integrity/verify.ts'
 import type { LogError } from '#lib/errors.ts'
 import { createKeyedSemaphore } from '#lib/fair-sharing.ts'
 import type { Database } from '#postgres/database.ts'
-import { MASKED_NAME } from '#projections/companies.ts'
+import { getNameAndZone } from '#queries/company-queries.ts'
+import { fullReader } from '#queries/reader.ts'
 import { link } from './page-context.ts'
 import type { ResponseTarget } from './panel-answer.tsx'
 import { whileAllowed } from './panel-live.tsx'
@@ -55,11 +56,7 @@ export async function beginPack(
   companyId: number,
   { isOpened, now }: PackRequest,
 ): Promise<PackWanted> {
-  const { rows } = await pool.query<{ name: string; timezone: string }>(
-    `select ${MASKED_NAME} as name, c.timezone from companies c where c.company_id = $1`,
-    [companyId],
-  )
-  const { name = '', timezone = 'UTC' } = rows[0] ?? {}
+  const { name, timezone } = await getNameAndZone(fullReader(pool, companyId))
   // If no checkpoint can be made, for example because the ledger was altered, the pack uses the last one.
   await proof.checkpointOf(companyId, (await headOf(pool, companyId)).revision + 1).catch(() => null)
   const { covered, evidenceOf } = await packEvidence(pool, companyId)

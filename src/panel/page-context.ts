@@ -12,6 +12,7 @@ import { bySpecificity } from '#http/paths.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { type AsOfMoment, type CompanyAsOf, PastUnavailable, withCompanyAsOf } from '#integrity/as-of.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
+import { nextCompanyId } from '#ledger/ledgers.ts'
 import { LATEST } from '#ledger/replicas/replicas.ts'
 import type { DryRun } from '#ledger/write/dry-run.ts'
 import { type Answer, lookUpReplay, ownKey } from '#ledger/write/idempotency.ts'
@@ -93,8 +94,7 @@ const NAME = 110
 export async function createTwin(submission: FormSubmission): Promise<Refusal | null> {
   const { context, session, primary } = submission
   const { companyId } = session
-  const { rows } = await context.reads.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
-  const noted = await submission.run(makeTestTwin, { twin_id: (rows[0] as { id: number }).id })
+  const noted = await submission.run(makeTestTwin, { twin_id: await nextCompanyId(context.reads.pool) })
   if (isRefusal(noted)) return noted
   const twinId = (await getTestCompanyState(primary))?.twin_id
   const company = (await getRow(primary, 'company', companyId)) as CompanyObject | null

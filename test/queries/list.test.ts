@@ -464,10 +464,19 @@ describe('a pretended pool', () => {
       expect(planted).to.match(PRETENDED)
     })
 
+  const files = execFileSync('git', ['ls-files', ...FILES.map((glob) => `:(glob)${glob}`)], { encoding: 'utf8' })
+  const names = files.split('\n').filter((name) => name !== '')
+  const matching = (pattern: RegExp) => names.filter((name) => pattern.test(withoutImports(readFileSync(name, 'utf8'))))
+
   it('is nowhere in the product [ROLE-1061]', () => {
-    const files = execFileSync('git', ['ls-files', ...FILES.map((glob) => `:(glob)${glob}`)], { encoding: 'utf8' })
-    const names = files.split('\n').filter((name) => name !== '')
     expect(names.length).to.be.above(200)
-    expect(names.filter((name) => PRETENDED.test(withoutImports(readFileSync(name, 'utf8'))))).to.deep.equal([])
+    expect(matching(PRETENDED)).to.deep.equal([])
+  })
+
+  it('is needed by no interface: none sends a statement of its own [ROLE-1061]', () => {
+    const sending = matching(/\.query(?:<[^(]*>)?\(/)
+    expect(sending).to.include('src/privacy/erase-person.ts')
+    const interfaces = /^src\/(?:api|till-sync|panel|public-pages|payment-notifications)\//
+    expect(sending.filter((name) => interfaces.test(name))).to.deep.equal([])
   })
 })

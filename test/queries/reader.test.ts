@@ -96,6 +96,22 @@ describe('a reader', () => {
         expect(() => answering([]).seeing(sight).sent({ text })).to.throw(/in the place of a table: write \$\{t\./)
     })
 
+  for (const condition of [
+    's.company_id = $2',
+    'company_id in ($2, $3)',
+    's.company_id = any($2)',
+    '$2::bigint = s.company_id',
+    's.company_id = $12',
+  ])
+    it(`refuses another company than its own: ${condition} [ROLE-950]`, () => {
+      const text = `select from ${t.sales} s where ${condition} and s.id = $1`
+      expect(() =>
+        answering([])
+          .seeing({})
+          .sent({ text, values: [2] }),
+      ).to.throw(/compares company_id with \$1?2: \$1 is the reader's company/)
+    })
+
   it('refuses a table without a rule', () => {
     expect(() => answering([]).seeing({}).sent({ text: 'select from §unlisted§ x' })).to.throw(
       'the table unlisted has no rule',

@@ -3,10 +3,9 @@ import {
   documentsSince,
   ForgetInput,
   forgetPerson,
-  type Holding,
+  getHolding,
   type HoldingPeriod,
   holdingPeriod,
-  holdingStatement,
 } from '#commands/forget-person.ts'
 import { formatDay, formatTaxNumber, type PersonKind } from '#domain/person-values.ts'
 import type { Refusal } from '#domain/refusals.ts'
@@ -38,8 +37,7 @@ async function loadPersonNeeds(
 ): Promise<PersonNeeds> {
   const { reader, today, timezone } = readModel
   const since = documentsSince(context.environment.retentionYears, today, timezone)
-  const { rows } = await reader.query<Holding>({ ...holdingStatement(kind), values: [id, since] })
-  const { needs, count } = rows[0] as Holding
+  const { needs, count } = await getHolding(reader, kind, id, since)
   return { ...holdingPeriod(needs, context.environment.retentionYears, timezone), count }
 }
 
