@@ -184,14 +184,6 @@ describe('event feed', () => {
     expect(eventsIn([await other.get(`/events?subject=customer/${theirs.body.data[0].id}`)])).to.deep.equal([])
   })
 
-  it('requires the scope audit:read [FEED-1]', async () => {
-    const other = await api.company({ scopes: ['sales:read', 'customers:read'] })
-    for (const path of ['/events', '/events/verify', '/customers/1/history'])
-      expect(expectProblem(await other.get(path), 403, 'insufficient_scope')).to.deep.equal({
-        missing_scope: 'audit:read',
-      })
-  })
-
   describe('of one record', () => {
     it('is its history, oldest first, in pages, deleted records included', async () => {
       const { id } = (await company.post('/customers', { name: 'Dora' })).body.data

@@ -3,12 +3,11 @@ import { updateCompany } from '#commands/company-commands.ts'
 import { settleReceivable } from '#commands/receivables-payables.ts'
 import { accountOfSale, SIDES, settle } from '../support/accounts.ts'
 import { expectInvalid, expectProblem, idsIn, LOCAL_TIME, recordText } from '../support/answers.ts'
-import { FOREIGN_IDS, type Json, type Reply, type TestCompany } from '../support/api.ts'
+import type { Json, Reply, TestCompany } from '../support/api.ts'
 import { useApi } from '../support/use-api.ts'
 
 const body = { description: 'Aluguel', amount: '100.00', due_date: '2099-03-10' }
 const pix = { payment_method: 'pix' }
-const MISSING = 9_000_001
 
 for (const side of SIDES) {
   const { path, party } = side
@@ -68,41 +67,6 @@ for (const side of SIDES) {
       const [gone] = (await company.get(`${path}/deleted`)).body.data
       expect(gone).to.have.all.keys('id', 'external_id', 'deleted_at')
       expect(gone).to.include({ id, external_id: 'a' })
-    })
-
-    it("another company's account looks like a missing one", async () => {
-      const theirs = await create({ external_id: 'a' })
-      const theirParty = await newParty('Ana', 'p1')
-      const mine = await api.company({ idsFrom: FOREIGN_IDS })
-      const own = (await mine.post(path, body)).body.data
-      const telling = ({ status, text, headers }: Reply, id: number | string) =>
-        `${status} ${text.replaceAll(headers.get('x-request-id') ?? '', '').replaceAll(String(id), 'ID')}`
-      const asks: ((id: number) => Promise<Reply>)[] = [
-        (id) => mine.get(`${path}/${id}`),
-        (id) => mine.call('PATCH', `${path}/${id}`, { amount: '1.00' }),
-        (id) => mine.call('DELETE', `${path}/${id}`),
-        (id) => settle(mine, side, id, pix),
-      ]
-      for (const ask of asks) {
-        const foreign = telling(await ask(theirs.id), theirs.id)
-        expect(foreign).to.equal(telling(await ask(MISSING), MISSING))
-        expect(foreign).to.match(/^404 /)
-      }
-      const refer = (id: unknown, field: string) => mine.call('PATCH', `${path}/${own.id}`, { [field]: id })
-      for (const [field, foreign, missing] of [
-        [byId, theirParty.id, MISSING],
-        [byExternalId, 'p1', 'p9'],
-      ] as const) {
-        const answer = telling(await refer(foreign, field), foreign)
-        expect(answer).to.equal(telling(await refer(missing, field), missing))
-        expect(answer).to.match(/^422 /)
-      }
-      for (const query of ['', '/deleted', '?external_id=a', `?${byId}=${theirParty.id}`, `?${byExternalId}=p1`]) {
-        const ids = idsIn(await mine.get(path + query))
-        expect(ids, query).to.deep.equal(query === '' ? [own.id] : [])
-      }
-      expect((await mine.call('PUT', `${path}/by-external/a`, body)).status).to.equal(201)
-      expect((await company.get(`${path}/${theirs.id}`)).body.data).to.include({ status: 'pending', amount: '100.00' })
     })
   })
 }

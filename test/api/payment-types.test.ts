@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { updatePaymentType } from '#commands/store-commands.ts'
 import { SIDES, settle } from '../support/accounts.ts'
-import { expectInvalid, expectProblem, LOCAL_TIME } from '../support/answers.ts'
+import { expectInvalid, LOCAL_TIME } from '../support/answers.ts'
 import type { Json, TestCompany } from '../support/api.ts'
 import { useApi } from '../support/use-api.ts'
 
@@ -73,7 +73,6 @@ describe('sale payment types', () => {
   describe('through the API', () => {
     const post = (body: object, headers?: Record<string, string>) => company.post('/sales/payment-types', body, headers)
     const card = { name: 'Visa crédito', kind: 'card', acquirer_rate: '3.5', settles_in_days: 30 }
-    const patch = (id: number, body: object) => company.call('PATCH', `/sales/payment-types/${id}`, body)
 
     beforeEach(async () => {
       company = await api.company()
@@ -103,42 +102,6 @@ describe('sale payment types', () => {
       expect(await list()).to.deep.equal([created.body.data])
       const plain = await post({ name: 'Dinheiro', kind: 'cash', fee_percentage: null, acquirer_rate: null })
       expect(plain.body.data).to.include({ is_cash: true, acquirer_rate: null, settles_in_days: null })
-    })
-
-    it('are changed field by field, for later sales; null resets optional fields', async () => {
-      const { id } = (await post(card)).body.data
-      expect((await patch(id, { acquirer_rate: '2.00' })).body.data).to.include({
-        acquirer_rate: '2.00',
-        settles_in_days: 30,
-      })
-      const reset = { fee_percentage: null, due_days: null, acquirer_rate: null, settles_in_days: null }
-      await patch(id, { fee_percentage: '5', due_days: 7 })
-      expect((await patch(id, reset)).body.data).to.include({ ...reset, fee_percentage: '0.00', due_days: 30 })
-      const revision = (await company.get('/me')).headers.get('x-ledger-revision')
-      expect((await patch(id, reset)).headers.get('x-ledger-revision')).to.equal(revision)
-    })
-
-    it('are refused with wrong fields, a name twice, or without the scope [REC-1]', async () => {
-      for (const [fields, wrong] of [
-        [{ kind: 'gold' }, 'kind'],
-        [{ name: null }, 'name'],
-        [{ acquirer_rate: 3.5 }, 'acquirer_rate'],
-        [{ acquirer_rate: '100.01' }, 'acquirer_rate'],
-        [{ settles_in_days: 366 }, 'settles_in_days'],
-        [{ settles_in_days: -1 }, 'settles_in_days'],
-      ] as const)
-        expectInvalid(await post({ ...card, ...fields }), [wrong])
-      expectInvalid(await post({ ...card, accepts_api: true }), [], ['accepts_api'])
-      const { id } = (await post(card)).body.data
-      expect(expectProblem(await post({ ...card, name: 'VISA  CRÉDITO' }), 409, 'duplicate_resource')).to.deep.equal({
-        field: 'name',
-        conflicting_id: id,
-      })
-      expectProblem(await patch(id + 1, {}), 404, 'not_found')
-      expectInvalid(await patch(id, { name: null }), ['name'])
-      const { key } = await company.newKey(['sales:read'])
-      const authorization = `Bearer ${key}`
-      expectProblem(await post({ ...card, name: 'Elo' }, { authorization }), 403, 'insufficient_scope')
     })
   })
 })

@@ -198,18 +198,6 @@ describe('panel: settings', () => {
         .and.to.include('Convidado')
     })
 
-    it('are refused if a field is invalid [PANEL-12]', async () => {
-      for (const [wrong, label, refused] of [
-        [{ email: 'bia' }, 'E-mail', 422],
-        [{ role: 'rei' }, 'Perfil de acesso', 422],
-        [{ email: owner.email }, 'E-mail', 409],
-      ] as const) {
-        const { status, html } = await owner.submit(`${PATH}/novo`, { ...fields, ...wrong })
-        expect(status, label).to.equal(refused)
-        expect(problemsIn(html).join(), label).to.include(label)
-      }
-    })
-
     it('change name and role [PANEL-28]', async () => {
       const bia = await create()
       await owner.submit(`${bia.path}/editar`, { name: 'Beatriz', role: 'owner' })
@@ -361,34 +349,6 @@ describe('panel: integrations', () => {
       })
       const page = await owner.get(HOME)
       expect(page.html).to.include(key?.slice(0, 12)).and.not.to.include(key)
-    })
-
-    it('are created once for a repeated form, and not shown again', async () => {
-      const form = hiddenFields((await owner.get(`${HOME}/chaves/nova`)).html, `${HOME}/chaves`)
-      const fields = { ...form, name: 'ERP', scopes: 'sales:read' }
-      const first = await owner.post(`${HOME}/chaves`, fields)
-      const again = await owner.post(`${HOME}/chaves`, fields)
-      expect(secretIn(first.html)).to.match(/^tb_live_/)
-      expect(secretIn(again.html)).to.equal(null)
-      expect(textIn(again.html)).to.include('aparece uma única vez')
-      expect([...(await owner.get(HOME)).html.matchAll(/chaves\/\d+"/g)]).to.have.length(2)
-    })
-
-    it('require a name, a scope, and an expiry in the future', async () => {
-      const { status, html } = await create({ name: '' })
-      expect(status).to.equal(422)
-      expect(problemsIn(html).join()).to.include('Nome').and.to.include('Permissões da chave')
-      const late = await create({ scopes: 'sales:read', expires_at: '2020-01-01T10:00' })
-      expect(late.status).to.equal(422)
-      expect(problemsIn(late.html).join()).to.include('Vale até')
-      expect(late.html).to.include('value="sales:read" checked')
-    })
-
-    it('are limited to twenty [KEY-4]', async () => {
-      for (let n = 0; n < 19; n++) expect((await create({ scopes: 'sales:read' })).status).to.equal(200)
-      const { status, html } = await create({ scopes: 'sales:read' })
-      expect(status).to.equal(409)
-      expect(problemsIn(html)).to.deep.equal(['A empresa já tem vinte chaves de API ativas.'])
     })
 
     it('are revoked after confirmation, and refused from the next request on', async () => {

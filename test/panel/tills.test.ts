@@ -462,17 +462,6 @@ describe('panel: tills', () => {
         expect(await counter.stock()).to.equal('98.000')
       })
 
-      it('are recorded once for repeated forms', async () => {
-        const path = await refuse(wrong('a'))
-        const form = `/painel/caixas${path}/registrar`
-        const { html } = await user.get(form)
-        const sent = { ...hiddenFields(html, form), ...REASON }
-        const answers = await Promise.all([user.post(form, sent), user.post(form, sent)])
-        expect(answers.map(({ status }) => status)).to.deep.equal([303, 303])
-        expect((await company.get('/sales')).body.data).to.have.length(1)
-        expect(textIn((await user.get(form)).html)).to.include('Esta venda já está resolvida.')
-      })
-
       it('require a reason and well-formed data: malformed fields must be corrected first', async () => {
         const path = await refuse(wrong('a'))
         const answer = await user.submit(`/painel/caixas${path}/registrar`, { reason: ' ' })

@@ -13,9 +13,7 @@ import {
   customerByName,
   customers,
   erasureRef,
-  supplierByExternalId,
   supplierById,
-  supplierByName,
   suppliers,
 } from '#projections/people.ts'
 import { saleById } from '#projections/sales.ts'
@@ -167,21 +165,6 @@ describe('suppliers projection', () => {
       },
     })
     expect(rows.get(customerByExternalId('a'))).to.equal(null)
-  })
-
-  it('releases the name of a deleted supplier, and revives it under its id [PERSON-10]', async () => {
-    const deleted = event('SupplierDeleted', { id: 3 })
-    const gone = await given(companyRegistered(), created, deleted)
-    const rows = await gone.rows(byId, supplierByName('Moinho Ltda'), supplierByExternalId('a'))
-    expect(rows.get(supplierByName('Moinho Ltda'))).to.equal(null)
-    const forgotten = rows.get(supplierByExternalId('a'))
-    expect(forgotten).to.include({ id: 3, deleted_at: minute(2) })
-    expect(forgotten?.doc).to.include({ name: null, trade_name: null })
-    const fields = { ...noDetails, external_id: 'a', name: 'Novo', trade_name: null }
-    const back = await given(companyRegistered(), created, deleted, event('SupplierRevived', { id: 3, ...fields }))
-    const row = (await back.rows(byId)).get(byId)
-    expect(row).to.include({ deleted_at: null, name_key: 'novo', revision: 3 })
-    expect(row?.doc).to.include({ trade_name: null, created_at: '2026-03-10T12:01:00.000-03:00' })
   })
 })
 
