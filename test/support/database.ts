@@ -77,11 +77,6 @@ export async function dropSharedDatabases(): Promise<void> {
   for (const { datname } of rows) await client.query(`drop database ${datname} with (force)`)
 }
 
-export async function hasDatabase(name: string): Promise<boolean> {
-  const { rowCount } = await administrator().query('select from pg_database where datname = $1', [name])
-  return rowCount === 1
-}
-
 /** Copying files costs half as much as logging their pages. Privileges on the database itself are not copied. */
 export async function cloneDatabase(name: string, from: string): Promise<void> {
   const client = administrator()
