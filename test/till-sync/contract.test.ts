@@ -100,7 +100,7 @@ describe('sync operations by contract', () => {
     few = await start({ perMinute: 3, settings: { SYNC_QUOTA_PER_MINUTE: '1' } })
     poor = await start({ bytesPerDay: MEBIBYTE })
     full = await start({ largeCalls: noTurns })
-    hurried = await start({ server: { headers_ms: 60, request_ms: 120, check_ms: 20, keepAlive_ms: 60 } })
+    hurried = await start({ server: { headers_ms: 400, request_ms: 400, check_ms: 20, keepAlive_ms: 60 } })
     faulty = await startFaultyApi(api.core, database.url)
     started.push(faulty)
     company = await api.company()
@@ -314,7 +314,7 @@ describe('the receiver by contract', () => {
     shop = await openOnlineStore(database.url, { provider, log: ignoring })
     signed = await shop.store({ secret: SECRET })
     few = await startApi(database.url, { notificationsPerMinute: 1 })
-    hurried = await startApi(database.url, { server: { headers_ms: 60, request_ms: 120, check_ms: 20 } })
+    hurried = await startApi(database.url, { server: { headers_ms: 400, request_ms: 400, check_ms: 20 } })
   })
   beforeEach(() => {
     provider.before = () => {}
