@@ -285,7 +285,7 @@ const IdempotencyKey = limitedText(255)
   .regex(/^[\x20-\x7e]{1,255}$/)
   .meta({ minLength: 1, maxLength: 255, examples: ['6f1c2f0e-6f6c-4a44-9b0a-5d9d1c1f7a10'] })
 
-const DryRun = z.literal('true')
+const DryRun = z.boolean()
 
 const READ_HEADERS = { 'If-None-Match': z.string().optional(), [MIN_REVISION]: z.int().min(0).optional() }
 

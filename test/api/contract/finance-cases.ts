@@ -91,6 +91,11 @@ function accountCases(side: Side, names: readonly [one: string, many: string], e
     },
     [`replace${one}ByExternalId`]: {
       ...replace,
+      amount_limit: async (world) => ({
+        params: { external_id: world.unique('conta') },
+        body: fresh(),
+        key: await world.poorKey(),
+      }),
       person_forgotten: async (world) => ({
         params: { external_id: world.unique('conta') },
         body: await ofForgotten(world),
