@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { Json } from '../support/api.ts'
 import { check } from '../support/browser/accessibility.ts'
 import { describeInBrowser } from '../support/browser.ts'
 import { enter, pay, salesOf, sell, settle, take, useTillApp } from '../support/till-app.ts'
@@ -107,6 +108,55 @@ describeInBrowser('a till in a browser', () => {
     await page.getByLabel('Buscar').waitFor()
     await settle(page)
     expect(await madeSince(before)).to.have.lengthOf(1)
+  })
+
+  it('sends a product and a customer that were made here before their sale [TILL-1181]', async () => {
+    const page = await till.open(LOST)
+    await page.context().setOffline(true)
+    await page.getByRole('button', { name: 'Novo produto' }).click()
+    await page.getByLabel('Nome').fill('Doce caseiro')
+    await page.getByLabel('Preço').fill('7,50')
+    await page.getByLabel('Código de barras').fill('7891234567895')
+    await page.getByRole('button', { name: 'Salvar' }).click()
+    await page.getByRole('button', { name: 'Cliente' }).click()
+    await page.getByLabel('Nome do cliente').fill('Zélia Nova')
+    await page.getByRole('button', { name: 'Cadastrar cliente' }).click()
+    await pay(page)
+    await page.context().setOffline(false)
+    await settle(page)
+    const sales = (await till.company.get('/sales?limit=100')).body.data
+    const [item] = (await till.company.get('/catalog/items?barcode=7891234567895')).body.data
+    const sale = sales.find(({ items }: Json) => items[0].catalog_item_id === item.id)
+    expect(sale?.customer.name).to.equal('Zélia Nova')
+  })
+
+  it('gives a walk-in a voucher, which pays a later sale up to its balance [TILL-1182]', async () => {
+    const page = await till.open()
+    await sell(page, '2*cafe')
+    await page.getByRole('button', { name: 'Vendas' }).click()
+    await page
+      .getByRole('button', { name: /^Devolver ou trocar/ })
+      .first()
+      .click()
+    await page.getByLabel(/restam/).fill('1')
+    await page.getByRole('button', { name: 'Devolver em exchange_credit' }).click()
+    await page.getByText('Vale-troca de R$ 18,90').waitFor()
+    const code = (await page.getByText(/^VALE-/).textContent()) ?? ''
+    await settle(page)
+    await page.getByRole('button', { name: 'Nova venda' }).click()
+    await take(page, '2*cafe')
+    await page.getByRole('button', { name: 'Receber' }).click()
+    await page.getByRole('button', { name: 'exchange_credit' }).click()
+    await page.getByLabel('Código do vale').fill(code)
+    await page.getByRole('button', { name: 'Finalizar' }).click()
+    await page.getByText('Este vale tem R$ 18,90.').waitFor()
+    await page.getByLabel('Valor em exchange_credit').fill('18,90')
+    await page.getByRole('button', { name: 'Receber' }).click()
+    await page.getByRole('button', { name: 'cash', exact: true }).click()
+    await page.getByRole('button', { name: 'Finalizar' }).click()
+    await page.getByRole('button', { name: 'Nova venda' }).waitFor()
+    await settle(page)
+    expect((await salesOf(till)).map(({ total }) => total)).to.include('37.80')
   })
 
   it('cancels a sale that was sent, once it is confirmed', async () => {
