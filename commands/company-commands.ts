@@ -1,55 +1,21 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
-import { StateRegistration } from '#domain/fiscal-values.ts'
-import { BrandColor, pictureProblem } from '#domain/images.ts'
-import { Instant, isTimeZone } from '#domain/instant.ts'
-import { Cnpj, PixKey } from '#domain/person-values.ts'
+import { pictureProblem } from '#domain/images.ts'
+import { Instant } from '#domain/instant.ts'
 import { invalid, refuse } from '#domain/refusals.ts'
-import { boundedText, Id, limitedText, Phone } from '#domain/text.ts'
+import { Id, limitedText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
-import { PLANS, TAX_REGIMES } from '#events/company-events.ts'
 import { accept, command } from '#ledger/command.ts'
 import { companyLogos } from '#projections/catalog.ts'
 import { companyRef, ownCompany } from '#projections/companies.ts'
+import { COMPANY_FIELDS } from '#records/company-settings.ts'
+import { changesShape, wholeShape } from '#records/field.ts'
 import { changedRecordFields, isEmpty } from './record-commands.ts'
-
-const LOGO_URL = 'deve ser uma URL http ou https'
-const TIME_ZONE = 'deve ser um fuso horário, como "America/Sao_Paulo"'
-
-/** Fields of a company that the operator sets. */
-export const companyShape = {
-  name: boundedText(120),
-  cnpj: Cnpj,
-  plan: z.enum(PLANS),
-  timezone: limitedText(60, TIME_ZONE).refine(isTimeZone, TIME_ZONE),
-  logo_url: boundedText(500)
-    .refine((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol), LOGO_URL)
-    .nullable(),
-  state_registration: StateRegistration.nullable(),
-  tax_regime: z.enum(TAX_REGIMES).nullable(),
-  /** As receipts show it, in one line. */
-  address: boundedText(200).nullable(),
-  phone: Phone.nullable(),
-  /** Of the shop's pages; text on it is black or white, whichever has more contrast. */
-  brand_color: BrandColor.nullable(),
-  pix_key: PixKey.nullable(),
-  pix_city: boundedText(60).nullable(),
-}
 
 /** The id is part of the input: a company needs an id and a ledger before its first event. */
 export const RegisterCompanyInput = z.strictObject({
   id: Id,
-  ...companyShape,
-  plan: companyShape.plan.default('basic'),
-  timezone: companyShape.timezone.default('America/Sao_Paulo'),
-  logo_url: companyShape.logo_url.default(null),
-  state_registration: companyShape.state_registration.optional(),
-  tax_regime: companyShape.tax_regime.optional(),
-  address: companyShape.address.optional(),
-  phone: companyShape.phone.optional(),
-  brand_color: companyShape.brand_color.optional(),
-  pix_key: companyShape.pix_key.optional(),
-  pix_city: companyShape.pix_city.optional(),
+  ...wholeShape(COMPANY_FIELDS),
   /** Permanent: a real company cannot become a test company, nor the reverse. */
   test: z.literal(true).optional(),
 })
@@ -62,13 +28,14 @@ export const registerCompany = command<RegisterCompanyInput>({
     if (input.id !== companyId) throw new Error(`company ${input.id} does not match the id of this ledger`)
     const subject = `company/${companyId}`
     if (rows.get(ownCompany)) return accept('unchanged', subject)
-    const { state_registration = null, tax_regime = null } = input
-    return accept('created', subject, [event('CompanyRegistered', { ...input, state_registration, tax_regime })])
+    const { logo_url = null, state_registration = null, tax_regime = null } = input
+    const registered = event('CompanyRegistered', { ...input, logo_url, state_registration, tax_regime })
+    return accept('created', subject, [registered])
   },
 })
 
 /** Absent fields stay unchanged; null removes an optional one. */
-export const UpdateCompanyInput = z.strictObject(companyShape).partial()
+export const UpdateCompanyInput = z.strictObject(changesShape(COMPANY_FIELDS))
 export type UpdateCompanyInput = z.infer<typeof UpdateCompanyInput>
 
 /** A new time zone applies from now on: recorded days stay unchanged, instants are shown in the new zone. */

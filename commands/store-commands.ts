@@ -1,10 +1,10 @@
 import * as z from 'zod'
 import { Instant } from '#domain/instant.ts'
-import { normalizePercentage, Percentage } from '#domain/money.ts'
+import { normalizePercentage } from '#domain/money.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
-import { boundedText, expects, Id, limitedText, nameText, orDefault } from '#domain/text.ts'
+import { boundedText, Id, limitedText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
-import { PAYMENT_KINDS, STORE_SECRETS } from '#events/company-events.ts'
+import { STORE_SECRETS } from '#events/company-events.ts'
 import { accept, type Command, command, type DecisionContext, isRefusal, type NewEvent } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { companyRef, ownCompany } from '#projections/companies.ts'
@@ -16,44 +16,11 @@ import {
   storeSecrets,
   storeSecretsByAlias,
 } from '#projections/stores.ts'
+import { Alias, PAYMENT_TYPE_DEFAULTS, PAYMENT_TYPE_FIELDS, STORE_FIELDS } from '#records/company-settings.ts'
+import { changesShape, pickFields, wholeShape } from '#records/field.ts'
 import { changedRecordFields, duplicateOf, isEmpty, namedRefs, spelledAlike } from './record-commands.ts'
 
-/** Ten years. */
-const MAX_DUE_DAYS = 3650
-/** Acquirers pay within a year: a longer term is a mistake. */
-const MAX_SETTLEMENT_DAYS = 365
-
-/**
- * Each subscriber defines its own payment types, including kinds that only the point of sale may use. The type of kind
- * `online` is made with the online store.
- */
-const paymentTypeShape = {
-  name: nameText(60),
-  kind: z.enum(PAYMENT_KINDS).exclude(['online']),
-  /** Stored with exactly two decimals. */
-  fee_percentage: Percentage.transform(normalizePercentage),
-  /** Days until the receivable of a credit payment is due. */
-  due_days: z.int().min(0).max(MAX_DUE_DAYS),
-}
-
-const DEFAULTS = { fee_percentage: '0.00', due_days: 30 } as const
-
-/** Terms of the acquirer; null for none. */
-const acquirerShape = {
-  /** Percent of the charged amount, with exactly two decimals. */
-  acquirer_rate: paymentTypeShape.fee_percentage.nullish(),
-  acquirer_rate_2_6: paymentTypeShape.fee_percentage.nullish(),
-  acquirer_rate_7_12: paymentTypeShape.fee_percentage.nullish(),
-  acquirer_fee_refunded: z.boolean().nullish(),
-  settles_in_days: z.int().min(0).max(MAX_SETTLEMENT_DAYS).nullish(),
-}
-
-export const CreatePaymentTypeInput = z.strictObject({
-  ...paymentTypeShape,
-  fee_percentage: orDefault(paymentTypeShape.fee_percentage, DEFAULTS.fee_percentage),
-  due_days: orDefault(paymentTypeShape.due_days, DEFAULTS.due_days),
-  ...acquirerShape,
-})
+export const CreatePaymentTypeInput = z.strictObject(wholeShape(PAYMENT_TYPE_FIELDS))
 export type CreatePaymentTypeInput = z.infer<typeof CreatePaymentTypeInput>
 
 /** Creates a payment type with a unique name (REC-1). */
@@ -78,13 +45,7 @@ export const createPaymentType = command<CreatePaymentTypeInput>({
 })
 
 /** Body of PATCH: absent fields stay unchanged; null resets the optional ones. */
-export const PaymentTypeChanges = z.strictObject({
-  name: paymentTypeShape.name.optional(),
-  kind: paymentTypeShape.kind.optional(),
-  fee_percentage: paymentTypeShape.fee_percentage.nullish(),
-  due_days: paymentTypeShape.due_days.nullish(),
-  ...acquirerShape,
-})
+export const PaymentTypeChanges = z.strictObject(changesShape(PAYMENT_TYPE_FIELDS))
 
 export const UpdatePaymentTypeInput = z.strictObject({ id: Id, ...PaymentTypeChanges.shape })
 export type UpdatePaymentTypeInput = z.infer<typeof UpdatePaymentTypeInput>
@@ -100,8 +61,8 @@ export const updatePaymentType = command<UpdatePaymentTypeInput>({
     const { name, fee_percentage, due_days } = input
     const fields = {
       ...input,
-      fee_percentage: fee_percentage === null ? DEFAULTS.fee_percentage : fee_percentage,
-      due_days: due_days === null ? DEFAULTS.due_days : due_days,
+      fee_percentage: fee_percentage === null ? PAYMENT_TYPE_DEFAULTS.fee_percentage : fee_percentage,
+      due_days: due_days === null ? PAYMENT_TYPE_DEFAULTS.due_days : due_days,
       acquirer_fee_refunded: input.acquirer_fee_refunded === null ? false : input.acquirer_fee_refunded,
     }
     const duplicate = name === undefined ? null : duplicateOf('name', rows.get(paymentTypeByName(name)), id)
@@ -118,20 +79,11 @@ const alike = (rows: Rows, name: string | undefined, ownId: number | null) =>
 
 /** Payment types of a new company, which its owner completes with the terms of the shop. */
 export const USUAL_PAYMENT_TYPES: readonly CreatePaymentTypeInput[] = [
-  { name: 'Dinheiro', kind: 'cash', ...DEFAULTS },
-  { name: 'Pix', kind: 'pix', ...DEFAULTS },
-  { name: 'Cartão de débito', kind: 'card', ...DEFAULTS },
-  { name: 'Cartão de crédito', kind: 'card', ...DEFAULTS },
+  { name: 'Dinheiro', kind: 'cash', ...PAYMENT_TYPE_DEFAULTS },
+  { name: 'Pix', kind: 'pix', ...PAYMENT_TYPE_DEFAULTS },
+  { name: 'Cartão de débito', kind: 'card', ...PAYMENT_TYPE_DEFAULTS },
+  { name: 'Cartão de crédito', kind: 'card', ...PAYMENT_TYPE_DEFAULTS },
 ]
-
-const ALIAS = 'deve ter de 2 a 60 letras minúsculas sem acento, algarismos e hifens entre eles, como "minha-loja"'
-
-/** URL name of the store: lower-case words joined by hyphens. */
-export const Alias = limitedText(60, ALIAS)
-  .min(2, ALIAS)
-  .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, ALIAS)
-
-const YES_OR_NO = 'deve ser sim (yes) ou não (no)'
 
 /** Of the payment type of orders; the provider's share is the commission. */
 const ONLINE_TERMS = { fee_percentage: '0.00', due_days: 30, acquirer_rate: null, settles_in_days: null }
@@ -154,12 +106,7 @@ const namesOf = (secrets: Secrets) => STORE_SECRETS.filter((name) => secrets[nam
 
 /** Secrets are stored in schema `ops`, not in the event. */
 export const CreateStoreInput = z.strictObject({
-  alias: Alias,
-  /** The service's share of the store's payments. */
-  commission_percentage: Percentage,
-  sandbox: z.boolean().default(false),
-  /** Whether the service registers a sale when an order is paid; default: yes. */
-  registers_sales: z.boolean(expects(YES_OR_NO)).optional(),
+  ...wholeShape(STORE_FIELDS),
   ...secretsShape,
 })
 export type CreateStoreInput = z.infer<typeof CreateStoreInput>
@@ -213,8 +160,7 @@ function missingOnlineType(rows: Rows, nextId: DecisionContext['nextId']): NewEv
 /** Absent fields stay unchanged. Alias and sandbox cannot change: pending payments refer to them. */
 export const UpdateStoreInput = z.strictObject({
   alias: Alias,
-  commission_percentage: Percentage.optional(),
-  registers_sales: z.boolean(expects(YES_OR_NO)).optional(),
+  ...changesShape(pickFields(STORE_FIELDS, 'commission_percentage', 'registers_sales')),
   ...secretsShape,
 })
 export type UpdateStoreInput = z.infer<typeof UpdateStoreInput>

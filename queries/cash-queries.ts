@@ -9,6 +9,8 @@ import {
   cashSessionObject,
 } from '#projections/cash-sessions.ts'
 import { type CashTakings, cashByWay, TAKINGS } from '#projections/cash-takings.ts'
+import type { FilterValues } from '#records/field.ts'
+import type { CASH_SESSION_FILTERS } from '#records/list-filters.ts'
 import { type ListOrder, moneySum } from './list-statement.ts'
 import type { Reader } from './reader.ts'
 import {
@@ -47,13 +49,11 @@ const IS_LATE = `(t.has_late_movement or t.closed_revision is not null and (
       where r.company_id = t.company_id and r.cash_session_id = t.session_id
         and (r.doc ->> 'created_at')::timestamptz > t.closed_recorded_at)))`
 
-interface CashSessionFilters {
+interface CashSessionFilters extends FilterValues<typeof CASH_SESSION_FILTERS> {
   /** Sessions that were open between two instants: these end after the first. */
   readonly ended_after?: string | undefined
   /** And begin before this one. */
   readonly begun_before?: string | undefined
-  readonly session_id?: string | undefined
-  readonly status?: CashSessionObject['status'] | undefined
 }
 
 interface Shown {

@@ -12,6 +12,8 @@ import { isPaymentOpen, type PaymentObject } from '#projections/order-payments.t
 import type { OrderObject } from '#projections/orders.ts'
 import { centsOf } from '#projections/payment-proofs.ts'
 import type { PersonFields } from '#projections/people.ts'
+import type { FilterValues } from '#records/field.ts'
+import type { ORDER_FILTERS } from '#records/list-filters.ts'
 import type { StoreAccess } from './company-queries.ts'
 import { type Sum, sumColumn, sumStatement } from './list-statement.ts'
 import type { Reader } from './reader.ts'
@@ -30,13 +32,7 @@ import {
 } from './record-queries.ts'
 import { t } from './table-names.ts'
 
-interface OrderFilters {
-  readonly status?: OrderStatus
-  readonly store_alias?: string
-  readonly external_id?: string
-  /** With an unacknowledged alarm. */
-  readonly alarm?: 'open'
-}
+type OrderFilters = FilterValues<typeof ORDER_FILTERS>
 
 export const orderListing: Listing<OrderFilters> = {
   resource: 'orders',

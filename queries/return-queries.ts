@@ -5,6 +5,8 @@ import { centsOf } from '#projections/payment-proofs.ts'
 import { type OfflineReturnRow, type ReturnObject, WAITING_DAYS } from '#projections/returns.ts'
 import type { SaleRow } from '#projections/sales.ts'
 import { type CreditMovementObject, creditMovementObject } from '#projections/store-credit.ts'
+import type { FilterValues } from '#records/field.ts'
+import type { RETURN_FILTERS } from '#records/list-filters.ts'
 import { type ListOrder, moneySum, orderBy, type Sum, sumStatement } from './list-statement.ts'
 import type { Reader } from './reader.ts'
 import {
@@ -21,25 +23,15 @@ import {
 import { LAST_SOLD_FIRST, saleListing } from './sale-queries.ts'
 import { t } from './table-names.ts'
 
-interface Filters {
-  readonly sale_id?: number | undefined
-  readonly external_id?: string | undefined
-  readonly offline_id?: string | undefined
-  readonly cash_session_id?: string | undefined
-}
-
-/** First and last day of return, both inclusive, in the company's calendar. */
-interface Days {
-  readonly returned_from?: string | undefined
-  readonly returned_to?: string | undefined
-}
+type ReturnFilters = FilterValues<typeof RETURN_FILTERS>
+type Days = Pick<ReturnFilters, 'returned_from' | 'returned_to'>
 
 interface Period {
   readonly returned_since?: string | undefined
   readonly returned_before?: string | undefined
 }
 
-const returnListing: Listing<Filters & Period> = {
+const returnListing: Listing<Omit<ReturnFilters, keyof Days> & Period> = {
   resource: 'returns',
   from: `${t.returns} t`,
   record: 't.doc',
@@ -58,12 +50,10 @@ const periodOf = ({ returned_from, returned_to }: Days, timezone: string): Perio
   returned_before: returned_to && startOfDay(addDays(returned_to, 1), timezone),
 })
 
-type ReturnFilters = Filters & Days & { readonly timezone: string }
-
 /** `timezone` is the company's; it decides where days begin. */
 export const listReturns = (
   reader: Reader,
-  { timezone, returned_from, returned_to, ...query }: ListPaging & ReturnFilters,
+  { timezone, returned_from, returned_to, ...query }: ListPaging & ReturnFilters & { readonly timezone: string },
 ): Promise<Page | Refusal> =>
   list(reader, returnListing, { ...query, ...periodOf({ returned_from, returned_to }, timezone) })
 
@@ -73,7 +63,7 @@ const LAST_RETURNED_FIRST: ListOrder = { ...orderBy('last_returned', 'returned_a
 /** For people, latest first. */
 export const listLatestReturns = (
   reader: Reader,
-  { timezone, returned_from, returned_to, ...query }: Paging & ReturnFilters,
+  { timezone, returned_from, returned_to, ...query }: Paging & ReturnFilters & { readonly timezone: string },
 ): Promise<Page | Refusal> =>
   listInOrder(reader, returnListing, LAST_RETURNED_FIRST, {
     ...query,

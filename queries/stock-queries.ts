@@ -4,13 +4,9 @@ import type { Refusal } from '#domain/refusals.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { toText } from '#lib/memory.ts'
 import type { ItemObject } from '#projections/catalog.ts'
-import {
-  COUNTED,
-  type InventoryStatus,
-  type MovementKind,
-  type StockMovementRow,
-  stockMovementObject,
-} from '#projections/stock.ts'
+import { COUNTED, type StockMovementRow, stockMovementObject } from '#projections/stock.ts'
+import type { FilterValues } from '#records/field.ts'
+import type { INVENTORY_FILTERS, LOW_STOCK_FILTERS, MOVEMENT_FILTERS } from '#records/list-filters.ts'
 import { type ItemQuery, listItems, searchItems } from './item-queries.ts'
 import { type ListOrder, moneySum } from './list-statement.ts'
 import type { Reader } from './reader.ts'
@@ -29,9 +25,7 @@ import {
 } from './record-queries.ts'
 import { t } from './table-names.ts'
 
-interface InventoryFilters {
-  readonly status?: InventoryStatus | undefined
-}
+type InventoryFilters = FilterValues<typeof INVENTORY_FILTERS>
 
 const inventoryListing: Listing<InventoryFilters> = {
   resource: 'inventories',
@@ -138,10 +132,7 @@ export async function stockDifferences(reader: Reader, inventoryId: number): Pro
   return rows[0] as StockDifferences
 }
 
-export interface MovementFilters {
-  readonly catalog_item_id?: number | undefined
-  readonly kind?: MovementKind | undefined
-}
+export type MovementFilters = FilterValues<typeof MOVEMENT_FILTERS>
 
 const movementListing: Listing<MovementFilters> = {
   resource: 'stock_movements',
@@ -272,7 +263,7 @@ async function withCovers(reader: Reader, page: Page | Refusal, calendar: Calend
 /** Products that run out, by id or in order of change. */
 export const listLowStock = async (
   reader: Reader,
-  query: ListPaging & { readonly category_id?: number | undefined },
+  query: ListPaging & FilterValues<typeof LOW_STOCK_FILTERS>,
   calendar: Calendar,
 ): Promise<Page | Refusal> => withCovers(reader, await listItems(reader, { ...query, low_stock: true }), calendar)
 

@@ -2,7 +2,6 @@ import express, { type Request, type RequestHandler, type Response, type Router 
 import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { type AddressLimit, createMinuteLimit } from '#access/login-limits.ts'
-import { Alias } from '#commands/store-commands.ts'
 import { CHECKOUT, canBePaid, formCodeOf, isFormCode, isTokenOf, orderIdOf } from '#domain/order-states.ts'
 import { Email } from '#domain/text.ts'
 import { dropFormCharset, FORM_TYPE } from '#http/answers.ts'
@@ -21,6 +20,7 @@ import { limited, limitUnauthenticatedBy, mountRoutes, problemHandler, requireHt
 import { type FailureReason, httpStatusOf, Problem, type ProblemCode } from '#http/problems.ts'
 import { paymentOptions } from '#payments/pay-order.ts'
 import { type BuyersOrder, checkoutStateOf, findBuyersOrder, mayAskForPix, type Shop } from '#queries/order-queries.ts'
+import { Alias } from '#records/company-settings.ts'
 import type { Services } from '#services.ts'
 import { createOrderUpdates, type Followers, streamTo } from './checkout-live.ts'
 import {

@@ -238,3 +238,7 @@ export const textsByName = (fields: RecordDefinition, text: 'label' | 'descripti
 /** Names of the values of choices, by field. */
 export const choiceNames = (fields: RecordDefinition): Record<string, Readonly<Record<string, string>>> =>
   Object.fromEntries(Object.entries(fields).flatMap(([name, { names }]) => (names ? [[name, names] as const] : [])))
+
+/** Names of the fields of a type, those within groups included. */
+export const namesOfType = (fields: RecordDefinition, type: ValueType): string[] =>
+  leavesOf(fields).flatMap(([path, field]) => (field.type === type ? [path.slice(path.indexOf('.') + 1)] : []))

@@ -105,11 +105,14 @@ const PERSON_FIELDS = {
   metadata: optionalField('metadata', 'Metadados', MetadataInput.nullish(), { answer: ContractMetadata }),
 }
 
+/** Of customers, and of the company. */
+export const STATE_REGISTRATION = optionalField('code', 'Inscrição estadual', orNone(StateRegistration), {
+  description: 'Inscrição estadual, só dígitos, ou `ISENTO`; aceita com pontuação.',
+})
+
 export const CUSTOMER_FIELDS = {
   ...PERSON_FIELDS,
-  state_registration: optionalField('code', 'Inscrição estadual', orNone(StateRegistration), {
-    description: 'Inscrição estadual, só dígitos, ou `ISENTO`; aceita com pontuação.',
-  }),
+  state_registration: STATE_REGISTRATION,
   ie_indicator: choiceField('Contribuinte do ICMS', IE_INDICATOR_NAMES, {
     type: 'coded_choice',
     description: 'Contribuinte do ICMS: `1` contribuinte, `2` isento de inscrição, `9` não contribuinte.',

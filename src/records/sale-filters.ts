@@ -21,7 +21,9 @@ export const SALE_FILTERS = {
   offline_id: filterField('code', 'Código no caixa', ExternalId, {
     description: 'Só a venda que um caixa enviou com este identificador.',
   }),
-  cash_session_id: filterField('code', 'Sessão de caixa', ExternalId),
+  cash_session_id: filterField('code', 'Sessão de caixa', ExternalId, {
+    description: 'Só as desta sessão de caixa.',
+  }),
   sold_from: filterField('day', 'De', CalendarDate, { description: 'Vendidas a partir deste dia.' }),
   sold_to: filterField('day', 'Até', CalendarDate, { description: 'Vendidas até este dia, inclusive.' }),
 }

@@ -1,4 +1,11 @@
 import { ACCOUNT_STATE, PAYABLE_FIELDS, RECEIVABLE_FIELDS } from '#records/accounts.ts'
+import {
+  COMPANY_FIELDS,
+  PAYMENT_TYPE_FIELDS,
+  PAYMENT_TYPE_STATE,
+  STORE_FIELDS,
+  STORE_STATE,
+} from '#records/company-settings.ts'
 import { type RecordDefinition, textsByName } from '#records/field.ts'
 import { ITEM_FIELDS, ITEM_STATE, VARIANT_DEFINITIONS } from '#records/items.ts'
 import { CUSTOMER_FIELDS, PERSON_STATE, SUPPLIER_FIELDS } from '#records/persons.ts'
@@ -17,6 +24,9 @@ function meaningsOf(record: string, fields: RecordDefinition): Record<string, st
 export const GLOSSARY: Readonly<Record<string, string>> = {
   ...meaningsOf('Variant', VARIANT_DEFINITIONS),
   ...meaningsOf('CatalogItem', { ...ITEM_FIELDS, ...ITEM_STATE }),
+  ...meaningsOf('PaymentType', { ...PAYMENT_TYPE_FIELDS, ...PAYMENT_TYPE_STATE }),
+  ...meaningsOf('Store', { ...STORE_FIELDS, ...STORE_STATE }),
+  ...meaningsOf('MeCompany', COMPANY_FIELDS),
   ...meaningsOf('Receivable', { ...RECEIVABLE_FIELDS, ...ACCOUNT_STATE }),
   ...meaningsOf('Payable', { ...PAYABLE_FIELDS, ...ACCOUNT_STATE }),
   ...meaningsOf('Customer', { ...CUSTOMER_FIELDS, ...PERSON_STATE }),
@@ -74,12 +84,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   test: 'Se é uma empresa de teste, sem dados reais.',
   now: 'A hora da empresa de teste, no fuso dela.',
   today: 'O dia da empresa de teste, pelo qual contas vencem.',
-  timezone: 'O fuso horário da empresa, que decide quando começam os dias dela.',
-  logo_url: 'Endereço do logotipo; relativo ao do serviço se a imagem foi enviada pelo painel, `null` sem logotipo.',
-  pix_key: 'Chave Pix da empresa; `null` sem chave.',
-  pix_city: 'Cidade para o código do Pix; `null` se não informada.',
   voucher: 'Vale-troca que pagou ou que recebeu o valor; ausente se nenhum.',
-  brand_color: 'Cor da loja em hexadecimal, como `#0b5fa5`; `null` sem cor própria.',
   advance_days: 'Quantos dias o relógio avança.',
   erased_at: 'Quando os dados da empresa de teste foram apagados pela última vez; `null` se nunca foi.',
 
@@ -116,15 +121,10 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
 
   // Account
   company: 'A empresa dona da chave.',
-  cnpj: 'CNPJ formatado.',
-  state_registration: 'Inscrição estadual, só dígitos, ou `ISENTO`; `null` se não informada.',
-  tax_regime:
-    'Regime tributário (CRT): `simples_nacional` (1), `simples_nacional_excess` (2, com excesso de sublimite), `normal` (3), `mei` (4); `null` se não informado.',
   key: 'A chave usada na chamada.',
   prefix: 'Primeiros caracteres da chave.',
   scopes: 'Escopos da chave.',
   expires_at: 'Quando a chave expira; `null` se não expira.',
-  plan: 'Plano da conta.',
   server_time: 'Relógio do serviço.',
   limits: 'Limites que valem para a empresa.',
   requests_per_minute: 'Chamadas por minuto, somadas todas as chaves.',
@@ -164,7 +164,6 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'StockMovementBatchItem.document': 'Documento do movimento, como o número da nota; texto livre.',
   'StockMovement.kind':
     'Venda (`sale`), cancelamento (`cancel`), devolução de um pedido (`return`), entrada (`purchase`), inventário (`count`), perda (`loss`) ou ajuste (`adjustment`).',
-  'query.kind': 'Só movimentos deste tipo.',
   'StockMovement.quantity': 'Quantidade com sinal; de um inventário, a diferença.',
   'StockMovement.balance': 'Estoque depois do movimento; `null` onde o controle terminou.',
   unit_cost: 'Custo unitário de uma entrada, que passa a ser o custo do item.',
@@ -223,10 +222,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   subtotal: 'Soma dos itens.',
   discount: 'Desconto na venda inteira, além dos que já estão nos itens; no máximo o subtotal.',
   cash_session_id: 'Sessão de caixa que recebeu o dinheiro, pelo nome que o caixa lhe deu; `null` se ele não disse.',
-  'query.offline_id': 'Só a devolução que um caixa enviou com este identificador.',
-  'query.cash_session_id': 'Só as desta sessão de caixa.',
   session_id: 'Nome da sessão, dado pelo caixa; único na empresa.',
-  'query.session_id': 'Só a sessão com este nome.',
   'CashSession.status': '`open` ou `closed`.',
   opened_at: 'Quando foi aberta, pelo relógio do caixa; `null` enquanto a abertura não chegou.',
   opened_by_user_id: 'Usuário que a abriu.',
@@ -281,8 +277,6 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   found: 'O que o caixa informou.',
   'ReturnWarning.expected': 'O que o serviço esperava.',
   returned_at: 'Momento da devolução.',
-  returned_from: 'Devolvidas a partir deste dia.',
-  returned_to: 'Devolvidas até este dia, inclusive.',
   'Return.refunds': 'Como foi devolvido.',
   credit_customer_id: 'Cliente que recebeu crédito de troca; `null` se nenhum.',
   'Return.cash_session_id': 'Sessão do caixa (texto do caixa); `null` se nenhuma.',
@@ -290,7 +284,6 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'Return.reversed_at': 'Quando foi desfeita; `null` enquanto vale.',
   'Return.reversal_reason': 'Por que foi desfeita; `null` enquanto vale.',
   'ReturnReversalInput.reason': 'Por que a devolução é desfeita.',
-  'query.sale_id': 'Só as desta venda.',
   due: 'O valor a devolver.',
   refunded: 'A soma das formas informadas.',
   on_credit: 'A parte que baixa do que ainda se deve pela venda a prazo.',
@@ -333,30 +326,14 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   cancelled_at: 'Quando foi cancelada.',
   cancel_reason: 'Por que foi cancelada.',
   cancel_refunds: 'Como o dinheiro voltou com o cancelamento; nulo se não foi informado.',
-  kind: 'Espécie da forma de pagamento.',
-  is_cash: 'Se é dinheiro e, portanto, dá troco.',
-  fee_percentage: 'Acréscimo embutido no valor pago, em percentual.',
-  acquirer_rate: 'O que a operadora retém do valor pago, em percentual; nulo se não se sabe.',
-  acquirer_rate_2_6: 'A mesma taxa de 2 a 6 parcelas; nulo: `acquirer_rate`.',
-  acquirer_rate_7_12: 'A mesma taxa de 7 parcelas em diante; nulo: `acquirer_rate`.',
-  acquirer_fee_refunded: 'Se a operadora devolve sua taxa junto com o que volta ao cartão.',
-  settles_in_days:
-    'Em quantos dias corridos depois da venda a operadora paga, e cada parcela depois da anterior; nulo se não se sabe.',
   acquirer_fee: 'O que a operadora retém deste pagamento; ausente sem operadora.',
   settles_on: 'Primeiro dia em que a operadora paga; ausente se não se sabe.',
   settlements: 'Todos os pagamentos da operadora, um por parcela, em dias úteis; ausente se não se sabe.',
-  accepts_api: 'Se vale em vendas registradas pela API.',
   reason: 'Motivo.',
   'PaymentType.reason': 'Por que a API não a aceita; presente quando `accepts_api` é `false`.',
-  due_days: 'Prazo, em dias, da conta gerada por uma venda a prazo.',
 
   // Stores
-  alias: 'O nome da loja nos endereços.',
-  sandbox: 'Se a loja só recebe pagamentos de teste.',
   'Store.enabled': 'Se a loja recebe pedidos, pagamentos e notificações.',
-  registers_sales: 'Se um pedido pago vira venda e baixa o estoque.',
-  has_access_token: 'Se a loja tem o token do provedor.',
-  has_notification_secret: 'Se a loja tem o segredo das notificações.',
 
   // Orders
   store_alias: 'A loja, pelo nome que ela tem nos endereços.',
@@ -466,7 +443,6 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   raised_at: 'Quando foi notado.',
   acknowledged_at: 'Quando foi lido; `null` enquanto não foi.',
   acknowledged_by: 'Quem o leu: `user/{id}` ou `api_key/{id}`; `null` enquanto não foi lido.',
-  'query.alarm': '`open`: só pedidos com um alerta não lido.',
   'path.payment_id': 'O pagamento da conta.',
   'path.provider_payment_id': 'O pagamento que causou o alerta, no provedor.',
   released_at: 'Quando o pedido foi pago e, portanto, liberado.',

@@ -2,12 +2,21 @@ import * as z from 'zod'
 import { eraseTestData, MoveTestClockInput, moveTestClock } from '#commands/company-commands.ts'
 import { SCOPES } from '#domain/rights.ts'
 import { limitedText } from '#domain/text.ts'
-import { PLANS, TAX_REGIMES } from '#events/company-events.ts'
 import { Problem } from '#http/problems.ts'
 import { getMe } from '#queries/api-key-queries.ts'
 import { getTestCompany } from '#queries/company-queries.ts'
 import { ErrorCode, getRequest, listRequests, REQUEST_METHODS, RequestPath } from '#queries/request-queries.ts'
-import { Amount, asInteger, ContractRecordId, NullableText, QueryInstant, Timestamp } from '#records/field.ts'
+import { COMPANY_FIELDS } from '#records/company-settings.ts'
+import {
+  Amount,
+  answerShape,
+  asInteger,
+  ContractRecordId,
+  NullableText,
+  pickFields,
+  QueryInstant,
+  Timestamp,
+} from '#records/field.ts'
 import { commandRoute, MAX_BODY_BYTES, type Route, readRoute, single } from '../api-route.ts'
 import { MAX_BATCH_ITEMS } from '../batch.ts'
 import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
@@ -52,12 +61,9 @@ const Me = z
     company: z
       .strictObject({
         id: ContractRecordId,
-        name: z.string(),
-        cnpj: z.string(),
-        state_registration: NullableText,
-        tax_regime: z.enum(TAX_REGIMES).nullable(),
-        logo_url: NullableText,
-        brand_color: NullableText,
+        ...answerShape(
+          pickFields(COMPANY_FIELDS, 'name', 'cnpj', 'state_registration', 'tax_regime', 'logo_url', 'brand_color'),
+        ),
         test: z.boolean(),
       })
       .meta({ id: 'MeCompany' }),
@@ -73,7 +79,7 @@ const Me = z
         max_amount_per_day: Amount.nullable(),
       })
       .meta({ id: 'MeKey' }),
-    plan: z.enum(PLANS),
+    plan: COMPANY_FIELDS.plan.answer,
     server_time: Timestamp,
     limits: z
       .strictObject({
@@ -235,18 +241,7 @@ const testCompanyExample = {
 const TestCompany = z
   .strictObject({
     id: ContractRecordId,
-    name: z.string(),
-    cnpj: z.string(),
-    plan: z.enum(PLANS),
-    timezone: z.string(),
-    logo_url: NullableText,
-    state_registration: NullableText,
-    tax_regime: z.enum(TAX_REGIMES).nullable(),
-    address: NullableText,
-    phone: NullableText,
-    brand_color: NullableText,
-    pix_key: NullableText,
-    pix_city: NullableText,
+    ...answerShape(COMPANY_FIELDS),
     test: z.literal(true),
     created_at: Timestamp,
     now: Timestamp,

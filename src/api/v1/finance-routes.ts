@@ -1,13 +1,13 @@
 import * as z from 'zod'
 import { CalendarDate } from '#domain/instant.ts'
 import { PAYMENT_METHODS } from '#domain/payment-rules.ts'
-import { ExternalId } from '#domain/text.ts'
 import { Problem } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { CashSessionObject } from '#projections/cash-sessions.ts'
 import { getCashSession, listCashSessions } from '#queries/cash-queries.ts'
 import { listPaymentMethods, type Summary as SummaryObject, summarize } from '#queries/finance-summary.ts'
-import { Amount, Balance, ContractRecordId, Day, Timestamp } from '#records/field.ts'
+import { Amount, Balance, ContractRecordId, Day, queryShape, Timestamp } from '#records/field.ts'
+import { CASH_SESSION_FILTERS } from '#records/list-filters.ts'
 import { type Route, readRoute, single } from '../api-route.ts'
 import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
 import { answerPage, getRoute, listRoute, pageQuery } from './record-routes.ts'
@@ -98,7 +98,7 @@ export const cashSessionRoutes: readonly Route[] = [
     description: `${SUMS} Com \`updated_since\`, também as sessões em que só uma venda mudou.`,
     ofLedger: true,
     record: CashSession,
-    filters: { session_id: ExternalId.optional(), status: z.enum(['open', 'closed']).optional() },
+    filters: queryShape(CASH_SESSION_FILTERS),
     list: listCashSessions,
   }),
   getRoute({

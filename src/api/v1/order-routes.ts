@@ -10,9 +10,9 @@ import {
   placeOrder,
   undoDelivery,
 } from '#commands/order-commands.ts'
-import { NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain/order-states.ts'
+import { NOTIFICATION_OUTCOMES } from '#domain/order-states.ts'
 import { ONLINE_METHODS } from '#domain/payment-rules.ts'
-import { boundedText, ExternalId, limitedText } from '#domain/text.ts'
+import { limitedText } from '#domain/text.ts'
 import { pathId, withId } from '#http/paths.ts'
 import { cancelWithProvider } from '#payments/apply-payment.ts'
 import { PayInput, type PaymentOptionsObject, paymentOptions, payOrder } from '#payments/pay-order.ts'
@@ -24,7 +24,8 @@ import {
   listOrders,
   type NotificationObject,
 } from '#queries/order-queries.ts'
-import { Amount, ContractRecordId, Timestamp } from '#records/field.ts'
+import { Amount, ContractRecordId, queryShape, Timestamp } from '#records/field.ts'
+import { ORDER_FILTERS } from '#records/list-filters.ts'
 import { actionRoute, commandRoute, type Route, readRoute, repeatableActionRoute, single } from '../api-route.ts'
 import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
 import { customerExample, OrderShape } from './order-shape.ts'
@@ -120,12 +121,7 @@ export const orderRoutes: readonly Route[] = [
     summary: 'Lista os pedidos',
     ofLedger: true,
     record: OrderShape,
-    filters: {
-      status: z.enum(ORDER_STATUSES).optional(),
-      store_alias: boundedText(60).optional(),
-      external_id: ExternalId.optional(),
-      alarm: z.enum(['open']).optional(),
-    },
+    filters: queryShape(ORDER_FILTERS),
     list: listOrders,
   }),
   getByExternalRoute({

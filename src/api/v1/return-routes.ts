@@ -2,8 +2,6 @@ import * as z from 'zod'
 import { recordReturnDocument } from '#commands/fiscal-document-commands.ts'
 import { ReturnBody, returnGoods } from '#commands/return-goods.ts'
 import { ReverseReturnBody, reverseReturn } from '#commands/reverse-return.ts'
-import { CalendarDate } from '#domain/instant.ts'
-import { ExternalId } from '#domain/text.ts'
 import { OFFLINE_RETURN_WARNINGS } from '#events/sale-events.ts'
 import { pathId, withId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -12,7 +10,16 @@ import { CREDIT_MOVEMENTS, type CreditMovementObject } from '#projections/store-
 import { getAnyCustomer } from '#queries/person-queries.ts'
 import { getCustomerCredit, getReturn, listReturns, MAX_CREDIT_MOVEMENTS } from '#queries/return-queries.ts'
 import { getSale } from '#queries/sale-queries.ts'
-import { Amount, Balance, ContractRecordId, NullableText, QueryId, ThreeDecimals, Timestamp } from '#records/field.ts'
+import {
+  Amount,
+  Balance,
+  ContractRecordId,
+  NullableText,
+  queryShape,
+  ThreeDecimals,
+  Timestamp,
+} from '#records/field.ts'
+import { RETURN_FILTERS } from '#records/list-filters.ts'
 import { commandRoute, type Route, readRoute, single } from '../api-route.ts'
 import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
 import { answerPage, getRoute, listQuery, listRoute } from './record-routes.ts'
@@ -217,15 +224,7 @@ export const returnRoutes: readonly Route[] = [
     summary: 'Lista as devoluções',
     ofLedger: true,
     record: Return,
-    /** Days are the company's, inclusive. */
-    filters: {
-      sale_id: QueryId.optional(),
-      external_id: ExternalId.optional(),
-      offline_id: ExternalId.optional(),
-      cash_session_id: ExternalId.optional(),
-      returned_from: CalendarDate.optional(),
-      returned_to: CalendarDate.optional(),
-    },
+    filters: queryShape(RETURN_FILTERS),
     list: (reader, query, { timezone }) => listReturns(reader, { ...query, timezone }),
   }),
   commandRoute({

@@ -23,7 +23,16 @@ import {
   listLowStock,
   listStockMovements,
 } from '#queries/stock-queries.ts'
-import { Amount, ContractRecordId, NullableText, QueryId, ThreeDecimals, Timestamp } from '#records/field.ts'
+import {
+  Amount,
+  ContractRecordId,
+  NullableText,
+  pickFields,
+  queryShape,
+  ThreeDecimals,
+  Timestamp,
+} from '#records/field.ts'
+import { INVENTORY_FILTERS, LOW_STOCK_FILTERS, MOVEMENT_FILTERS } from '#records/list-filters.ts'
 import { batchRoute, commandRoute, type Route, readRoute } from '../api-route.ts'
 import { batchResultOf, pageSchemaOf, singleOf, warnedOf } from '../contract/contract-document.ts'
 import { answerPage, getRoute, listQuery, listRoute, pageQuery } from './record-routes.ts'
@@ -89,7 +98,7 @@ const inventoryRoutes: readonly Route[] = [
     operation: 'listInventories',
     summary: 'Lista os inventários',
     record: Inventory,
-    filters: { status: z.enum(INVENTORY_STATUSES).optional() },
+    filters: queryShape(INVENTORY_FILTERS),
     list: listInventories,
     ofLedger: true,
   }),
@@ -202,12 +211,10 @@ const StockMovement = z
   })
   .meta({ id: 'StockMovement', examples: [shownExample] }) satisfies z.ZodType<StockMovementObject>
 
-const kind = z.enum(MOVEMENT_KINDS).optional()
-
 const ORDER =
   'Na ordem do livro: cada `balance` é o estoque depois do movimento, a soma de todas as quantidades do item até ele. Vendas enviadas depois aparecem na ordem em que chegaram, com a hora da venda.'
 
-const ItemMovementsQuery = listQuery({ kind })
+const ItemMovementsQuery = listQuery(queryShape(pickFields(MOVEMENT_FILTERS, 'kind')))
 
 const movementsOfItem = readRoute<z.infer<typeof ItemMovementsQuery>>({
   path: '/catalog/items/:id/movements',
@@ -236,7 +243,7 @@ const movements = listRoute({
   summary: 'Lista os movimentos de estoque',
   description: ORDER,
   record: StockMovement,
-  filters: { catalog_item_id: QueryId.optional(), kind },
+  filters: queryShape(MOVEMENT_FILTERS),
   list: listStockMovements,
   ofLedger: true,
 })
@@ -306,7 +313,7 @@ const lowStock = listRoute({
   description:
     'Produtos com controle de estoque e no máximo `min_stock` em estoque; sem estoque mínimo, os que têm zero ou menos. As vendas dos últimos 30 dias são as de hoje e dos 29 dias anteriores, sem as canceladas e devolvidas.',
   record: LowStock,
-  filters: { category_id: QueryId.optional() },
+  filters: queryShape(LOW_STOCK_FILTERS),
   list: listLowStock,
   // The last 30 days move.
   ofLedger: false,

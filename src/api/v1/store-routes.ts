@@ -6,12 +6,12 @@ import {
   updatePaymentType,
 } from '#commands/store-commands.ts'
 import { inZone } from '#domain/instant.ts'
-import { PAYMENT_KINDS } from '#events/company-events.ts'
 import { withId } from '#http/paths.ts'
 import type { PaymentTypeObject, StoreObject } from '#projections/stores.ts'
 import { getPaymentType, listPaymentTypes, listStores } from '#queries/company-queries.ts'
 import { listTills } from '#queries/till-queries.ts'
-import { Amount, ContractRecordId, Timestamp } from '#records/field.ts'
+import { PAYMENT_TYPE_FIELDS, PAYMENT_TYPE_STATE, STORE_FIELDS, STORE_STATE } from '#records/company-settings.ts'
+import { answerShape, ContractRecordId, Timestamp } from '#records/field.ts'
 import { commandRoute, type Route, readRoute } from '../api-route.ts'
 import { warnedOf } from '../contract/contract-document.ts'
 import { getRoute } from './record-routes.ts'
@@ -36,21 +36,7 @@ const cardExample = { name: 'Crédito Visa', kind: 'card', acquirer_rate: '3.55'
 
 /** There are few, so the list has no pages. */
 const PaymentType = z
-  .strictObject({
-    id: ContractRecordId,
-    name: z.string(),
-    kind: z.enum(PAYMENT_KINDS),
-    is_cash: z.boolean(),
-    fee_percentage: Amount,
-    accepts_api: z.boolean(),
-    reason: z.string().optional(),
-    due_days: z.int().min(0),
-    acquirer_rate: Amount.nullable(),
-    acquirer_rate_2_6: Amount.nullable(),
-    acquirer_rate_7_12: Amount.nullable(),
-    acquirer_fee_refunded: z.boolean(),
-    settles_in_days: z.int().min(0).nullable(),
-  })
+  .strictObject({ id: ContractRecordId, ...answerShape({ ...PAYMENT_TYPE_FIELDS, ...PAYMENT_TYPE_STATE }) })
   .meta({ id: 'PaymentType', examples: [paymentTypeExample] }) satisfies z.ZodType<PaymentTypeObject>
 
 /** Payment types of a company. */
@@ -124,18 +110,7 @@ const storeExample = {
 
 /** There are few, so the list has no pages. */
 const Store = z
-  .strictObject({
-    id: ContractRecordId,
-    alias: z.string(),
-    enabled: z.boolean(),
-    sandbox: z.boolean(),
-    registers_sales: z.boolean(),
-    commission_percentage: Amount,
-    has_access_token: z.boolean(),
-    has_notification_secret: z.boolean(),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-  })
+  .strictObject({ id: ContractRecordId, ...answerShape({ ...STORE_FIELDS, ...STORE_STATE }) })
   .meta({ id: 'Store', examples: [storeExample] }) satisfies z.ZodType<Omit<StoreObject, 'connection'>>
 
 const NumberRange = z.tuple([z.int().min(1), z.int().min(1)])

@@ -13,10 +13,12 @@ import {
   type SaleOfSession,
   type ShownCashMovement,
 } from '#queries/cash-queries.ts'
-import { choiceInput, lineInput } from '../forms/input-kinds.ts'
+import { CASH_SESSION_FILTERS } from '#records/list-filters.ts'
+import { choiceInput, namedOptions } from '../forms/input-kinds.ts'
 import { type Fields, formText } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
+import { fieldInput } from '../record-fields.ts'
 import { namesOfActors } from '../record-history.tsx'
 import { Card, type Fact, Facts, Figure, PanelBadge } from '../ui/page-parts.tsx'
 import { type Column, List, ListTable, readListPage, recordsOnPage } from '../ui/panel-list.tsx'
@@ -43,18 +45,11 @@ const CASH_SESSIONS_PATH = '/caixas/sessoes'
 const OPEN_SHOWN = 50
 
 const FILTERS: Fields = {
-  status: {
-    label: 'Situação',
-    kind: choiceInput(
-      [
-        { value: 'open', label: 'Abertas' },
-        { value: 'closed', label: 'Fechadas' },
-      ],
-      'Todas',
-    ),
+  status: fieldInput(CASH_SESSION_FILTERS.status, {
+    kind: choiceInput(namedOptions(CASH_SESSION_FILTERS.status.names), 'Todas'),
     columns: 4,
-  },
-  session_id: { label: 'Sessão', kind: lineInput, columns: 4 },
+  }),
+  session_id: fieldInput(CASH_SESSION_FILTERS.session_id, 4),
 }
 
 /** Actors of sessions; a session has the ids of its users. */

@@ -2,7 +2,6 @@ import * as z from 'zod'
 import type { Membership } from '#access/company-users.ts'
 import {
   AdvanceDays,
-  companyShape,
   deleteCompanyLogo,
   eraseTestData,
   moveTestClock,
@@ -18,22 +17,17 @@ import type { CompanyObject } from '#projections/companies.ts'
 import type { UserObject } from '#projections/users.ts'
 import { getTestCompanyState, listUsers, type TestCompanyState } from '#queries/company-queries.ts'
 import { getRow } from '#queries/event-queries.ts'
-import {
-  choiceInput,
-  colorInput,
-  integerInput,
-  lineInput,
-  namedOptions,
-  recordChoiceInput,
-} from '../forms/input-kinds.ts'
+import { COMPANY_FIELDS } from '#records/company-settings.ts'
+import { wholeShape } from '#records/field.ts'
+import { choiceInput, colorInput, integerInput, namedOptions, recordChoiceInput } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { createTwin } from '../page-context.ts'
 import type { FormRoute, FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../panel-route.ts'
+import { fieldFacts, fieldInputs } from '../record-fields.ts'
 import { PictureForm, PictureProblem, uploadPicture } from '../ui/form-fields.tsx'
 import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { ButtonLink, Card, Facts } from '../ui/page-parts.tsx'
 import { recordsOnPage } from '../ui/panel-list.tsx'
-import { PLAN_NAMES, TAX_REGIME_NAMES } from '../words/record-words.ts'
 import { PAYMENT_TYPES_PATH, PaymentTypeTable, paymentTypesOf } from './payment-type-pages.tsx'
 import { ROLES_PATH, USERS_PATH, UserTable } from './user-pages.tsx'
 
@@ -154,47 +148,34 @@ const ZONES = [
   ]),
 ]
 
-/** Includes the company's present zone. */
-const fieldsFor = (timezone: string): Fields => ({
-  name: { label: 'Nome', kind: lineInput, isRequired: true },
-  state_registration: {
-    label: 'Inscrição estadual',
-    kind: lineInput,
-    hint: 'Só os números contam; ISENTO, se isenta.',
-  },
-  tax_regime: { label: 'Regime tributário', kind: choiceInput(namedOptions(TAX_REGIME_NAMES), 'Não informado') },
-  timezone: {
-    label: 'Fuso horário',
-    kind: choiceInput(
-      [...new Set([timezone, ...ZONES])].map((value) => ({
-        value,
-        label: value.replace('America/', '').replaceAll('_', ' '),
-      })),
-    ),
-    isRequired: true,
-    hint: 'Decide quando começam os dias da empresa e que horas são mostradas.',
-  },
-  address: {
-    label: 'Endereço da loja',
-    kind: lineInput,
-    hint: 'Sai no recibo, como "Rua do Sol, 10, Centro, Recife/PE".',
-  },
-  phone: { label: 'Telefone', kind: lineInput, hint: 'Sai no recibo.' },
-  pix_key: {
-    label: 'Chave Pix',
-    kind: lineInput,
-    hint: 'CPF, CNPJ, telefone com DDD, e-mail ou chave aleatória: o caixa mostra o código para o cliente pagar.',
-  },
-  pix_city: { label: 'Cidade do Pix', kind: lineInput, hint: 'Aparece no aplicativo do banco do cliente.' },
-  brand_color: {
-    label: 'Cor da loja',
-    kind: colorInput,
-    hint: 'Em hexadecimal, como #0B5FA5. Deixe em branco para usar a cor do Tillbook.',
-  },
-})
-
 /** Plan and CNPJ belong to the operator; the logo has a form of its own. */
-const CompanyForm = z.strictObject(companyShape).omit({ plan: true, cnpj: true, logo_url: true })
+const { plan: _, cnpj: __, logo_url: ___, ...WRITTEN } = COMPANY_FIELDS
+
+/** Includes the company's present zone. */
+const fieldsFor = (timezone: string): Fields =>
+  fieldInputs(WRITTEN, {
+    name: {},
+    state_registration: {},
+    tax_regime: { kind: choiceInput(namedOptions(WRITTEN.tax_regime.names), 'Não informado') },
+    timezone: {
+      kind: choiceInput(
+        [...new Set([timezone, ...ZONES])].map((value) => ({
+          value,
+          label: value.replace('America/', '').replaceAll('_', ' '),
+        })),
+      ),
+    },
+    address: {},
+    phone: {},
+    pix_key: {},
+    pix_city: {},
+    brand_color: { kind: colorInput },
+  })
+
+const CompanyForm = z.strictObject(wholeShape(WRITTEN))
+
+/** Logo and colour are shown apart. */
+const { logo_url: ____, brand_color: _____, ...SHOWN } = COMPANY_FIELDS
 
 async function showSettings(visit: PageContext): Promise<PanelPage | null> {
   const { reader } = visit.readModel
@@ -209,18 +190,18 @@ async function showSettings(visit: PageContext): Promise<PanelPage | null> {
     <>
       <Card title="Empresa" aside={<ButtonLink to={`${PATH}/empresa`}>Editar</ButtonLink>}>
         <Facts
-          facts={[
-            ['Nome', company.name],
-            ['CNPJ', company.cnpj],
-            ['Inscrição estadual', company.state_registration],
-            ['Regime tributário', company.tax_regime && TAX_REGIME_NAMES[company.tax_regime]],
-            ['Endereço', company.address],
-            ['Telefone', company.phone && formatPhone(company.phone)],
-            ['Chave Pix', company.pix_key],
-            ['Cidade do Pix', company.pix_city],
-            ['Fuso horário', company.timezone],
-            ['Plano', PLAN_NAMES[company.plan]],
-          ]}
+          facts={fieldFacts(SHOWN, company, visit.readModel.timezone, [
+            'name',
+            'cnpj',
+            'state_registration',
+            'tax_regime',
+            'address',
+            'phone',
+            'pix_key',
+            'pix_city',
+            'timezone',
+            'plan',
+          ])}
         />
       </Card>
       <BrandCard visit={visit} company={company} />
@@ -235,7 +216,7 @@ async function showSettings(visit: PageContext): Promise<PanelPage | null> {
         title="Formas de pagamento"
         aside={<ButtonLink to={`${PAYMENT_TYPES_PATH}/nova`}>Nova forma de pagamento</ButtonLink>}
       >
-        <PaymentTypeTable paymentTypes={paymentTypes} />
+        <PaymentTypeTable paymentTypes={paymentTypes} timezone={visit.readModel.timezone} />
       </Card>
       <Card
         title="Usuários"

@@ -2,13 +2,15 @@ import * as z from 'zod'
 import { closeInventory, OpenInventoryInput, openInventory } from '#commands/stock-commands.ts'
 import { formatCount, formatDateTime, formatMoney } from '#domain/person-values.ts'
 import { may } from '#domain/rights.ts'
-import { INVENTORY_STATUSES } from '#events/catalog-events.ts'
 import type { InventoryObject, InventoryStatus } from '#projections/stock.ts'
 import { getInventory, type StockDifference, searchInventories, stockDifferences } from '#queries/stock-queries.ts'
-import { choiceInput, lineInput } from '../forms/input-kinds.ts'
+import { wholeShape } from '#records/field.ts'
+import { INVENTORY_FILTERS, INVENTORY_STATUS_NAMES } from '#records/list-filters.ts'
+import { choiceInput, lineInput, namedOptions } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PanelRoute } from '../panel-route.ts'
+import { fieldInput } from '../record-fields.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { Card, PanelBadge, type Tone } from '../ui/page-parts.tsx'
 import { ListTable, listFiltered } from '../ui/panel-list.tsx'
@@ -25,22 +27,20 @@ import {
   takeOut,
 } from './inventory-counts.tsx'
 
-const STATUSES: Readonly<Record<InventoryStatus, readonly [tone: Tone, text: string]>> = {
-  open: ['info', 'Aberto'],
-  applied: ['good', 'Aplicado ao estoque'],
-  discarded: ['plain', 'Descartado'],
+const TONES: Readonly<Record<InventoryStatus, Tone>> = { open: 'info', applied: 'good', discarded: 'plain' }
+
+const Status = ({ status }: { readonly status: InventoryStatus }) => (
+  <PanelBadge tone={TONES[status]}>{INVENTORY_STATUS_NAMES[status]}</PanelBadge>
+)
+
+const filters: Fields = {
+  status: fieldInput(INVENTORY_FILTERS.status, {
+    kind: choiceInput(namedOptions(INVENTORY_STATUS_NAMES), 'Todas'),
+    columns: 6,
+  }),
 }
 
-const Status = ({ status }: { readonly status: InventoryStatus }) => {
-  const [tone, text] = STATUSES[status]
-  return <PanelBadge tone={tone}>{text}</PanelBadge>
-}
-
-const statusOptions = INVENTORY_STATUSES.map((value) => ({ value, label: STATUSES[value][1] }))
-
-const filters: Fields = { status: { label: 'Situação', kind: choiceInput(statusOptions, 'Todas'), columns: 6 } }
-
-const Search = z.object({ status: z.enum(INVENTORY_STATUSES).optional(), cursor: z.string().max(2_000).optional() })
+const Search = z.object({ ...wholeShape(INVENTORY_FILTERS), cursor: z.string().max(2_000).optional() })
 
 interface DifferencesProps {
   readonly visit: PageContext
@@ -126,7 +126,7 @@ export const inventoryPages: readonly PanelRoute[] = [
         listFiltered(Search, asked, (search) => searchInventories(readModel.reader, { ...search, limit })),
       file: ({ readModel }) => [
         ['Inventário', ({ name }) => name],
-        ['Situação', ({ status }) => STATUSES[status][1]],
+        ['Situação', ({ status }) => INVENTORY_STATUS_NAMES[status]],
         ['Produtos', ({ counted_items }) => counted_items],
         ['Abertura', ({ created_at }) => formatDateTime(created_at, readModel.timezone)],
       ],

@@ -33,11 +33,14 @@ import {
   sumOrders,
 } from '#queries/order-queries.ts'
 import { listInOrder, NEWEST_FIRST } from '#queries/record-queries.ts'
+import { wholeShape } from '#records/field.ts'
+import { ORDER_FILTERS } from '#records/list-filters.ts'
 import { amountCell, listFile, metadataCell } from '../csv-files.ts'
-import { choiceInput, lineInput, optionsOf } from '../forms/input-kinds.ts'
+import { choiceInput, namedOptions, optionsOf } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { PageContext } from '../panel-route.ts'
+import { fieldInput } from '../record-fields.ts'
 import { Card, Figure, PanelBadge, StateBadge, type StateMark, WithheldContent } from '../ui/page-parts.tsx'
 import {
   type Column,
@@ -141,37 +144,28 @@ export const DISPUTES: Readonly<Record<DisputeStatus, StateMark>> = {
 }
 
 const filtersOf = (stores: readonly StoreObject[]): Fields => ({
-  status: {
-    label: 'Situação',
+  status: fieldInput(ORDER_FILTERS.status, {
     kind: choiceInput(
       optionsOf(ORDER_STATUSES, (status) => ORDER_STATES[status][1]),
       'Todas',
     ),
     columns: 4,
-  },
-  store_alias: {
-    label: 'Loja',
+  }),
+  store_alias: fieldInput(ORDER_FILTERS.store_alias, {
     kind: choiceInput(
       stores.map(({ alias }) => ({ value: alias, label: alias })),
       'Todas',
     ),
     columns: 4,
-  },
-  external_id: { label: 'Código externo', kind: lineInput, columns: 4 },
-  alarm: {
-    label: 'Alertas',
-    kind: choiceInput([{ value: 'open', label: 'Alertas não lidos' }], 'Todos'),
+  }),
+  external_id: fieldInput(ORDER_FILTERS.external_id, 4),
+  alarm: fieldInput(ORDER_FILTERS.alarm, {
+    kind: choiceInput(namedOptions(ORDER_FILTERS.alarm.names), 'Todos'),
     columns: 4,
-  },
+  }),
 })
 
-const Search = z.object({
-  status: z.enum(ORDER_STATUSES).optional(),
-  store_alias: z.string().optional(),
-  external_id: z.string().optional(),
-  alarm: z.enum(['open']).optional(),
-  cursor: z.string().optional(),
-})
+const Search = z.object({ ...wholeShape(ORDER_FILTERS), cursor: z.string().optional() })
 
 const columnsOf = (timezone: string, now: string | null): Column<OrderObject>[] => [
   { head: 'Pedido', cell: ({ id }) => <a href={link(`${ORDERS_PATH}/${id}`)}>{id}</a> },

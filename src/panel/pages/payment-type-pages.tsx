@@ -1,31 +1,17 @@
 import { CreatePaymentTypeInput, createPaymentType, updatePaymentType } from '#commands/store-commands.ts'
-import { formatPercentage } from '#domain/person-values.ts'
-import type { PaymentKind } from '#events/company-events.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { PaymentTypeObject } from '#projections/stores.ts'
 import { getPaymentType, listPaymentTypes } from '#queries/company-queries.ts'
-import { choiceInput, integerInput, lineInput, namedOptions, percentInput, yesOrNoInput } from '../forms/input-kinds.ts'
-import type { Fields } from '../forms/panel-form.ts'
+import { PAYMENT_KIND_NAMES, PAYMENT_TYPE_DEFAULTS, PAYMENT_TYPE_FIELDS } from '#records/company-settings.ts'
+import { choiceInput, namedOptions } from '../forms/input-kinds.ts'
 import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelRoute } from '../panel-route.ts'
+import { fieldColumns, fieldInputs } from '../record-fields.ts'
 import { formPages } from '../ui/form-pages.tsx'
 import { PanelBadge } from '../ui/page-parts.tsx'
 import { ListTable, recordsOnPage } from '../ui/panel-list.tsx'
 import { Duplicate, loadRecord, type RecordPages, savedAt } from '../ui/record-pages.tsx'
 import type { FlashCode } from '../words/message-words.ts'
-
-const PAYMENT_KIND_NAMES: Readonly<Record<PaymentKind, string>> = {
-  cash: 'Dinheiro',
-  card: 'Cartão',
-  pix: 'Pix',
-  transfer: 'Transferência',
-  credit_account: 'Crediário ou convênio (a prazo)',
-  exchange_credit: 'Crédito de troca',
-  promotion: 'Promoção',
-  cashback: 'Cashback',
-  online: 'Loja online',
-  other: 'Outra',
-}
 
 const HOME = '/configuracoes'
 export const PAYMENT_TYPES_PATH = `${HOME}/formas-de-pagamento`
@@ -34,51 +20,17 @@ const at = { section: 'settings', access: 'manage_company' } as const
 /** The kind of the online store's payment type is fixed: it is made with the store. */
 const { online: _, ...CHOSEN_KINDS } = PAYMENT_KIND_NAMES
 
-const FIELDS: Fields = {
-  name: { label: 'Nome', kind: lineInput, isRequired: true },
-  kind: {
-    label: 'Tipo',
-    kind: choiceInput(namedOptions(CHOSEN_KINDS)),
-    isRequired: true,
-    hint: 'Crediário, crédito de troca, promoção e cashback só o ponto de venda usa.',
-  },
-  fee_percentage: {
-    label: 'Acréscimo embutido (%)',
-    kind: percentInput,
-    isRequired: true,
-    hint: 'O que a loja cobra a mais nesta forma e que já vem dentro do valor pago.',
-  },
-  due_days: {
-    label: 'Prazo (dias)',
-    kind: integerInput,
-    isRequired: true,
-    hint: 'Só para o crediário: quando vence a conta a receber.',
-  },
-  acquirer_rate: {
-    label: 'Taxa da operadora (%)',
-    kind: percentInput,
-    hint: 'O que a operadora da maquininha desconta do valor pago. Deixe em branco se não houver.',
-  },
-  acquirer_rate_2_6: {
-    label: 'Taxa de 2 a 6 parcelas (%)',
-    kind: percentInput,
-    hint: 'Se vazio, vale a taxa da operadora.',
-  },
-  acquirer_rate_7_12: {
-    label: 'Taxa de 7 parcelas em diante (%)',
-    kind: percentInput,
-    hint: 'Se vazio, vale a taxa da operadora.',
-  },
-  acquirer_fee_refunded: {
-    label: 'A operadora devolve a taxa do que volta ao cartão',
-    kind: yesOrNoInput,
-  },
-  settles_in_days: {
-    label: 'A operadora paga em (dias)',
-    kind: integerInput,
-    hint: 'Dias corridos até o dinheiro cair na conta da loja, e de uma parcela à outra. Deixe em branco se não houver.',
-  },
-}
+const FIELDS = fieldInputs(PAYMENT_TYPE_FIELDS, {
+  name: {},
+  kind: { kind: choiceInput(namedOptions(CHOSEN_KINDS)) },
+  fee_percentage: {},
+  due_days: {},
+  acquirer_rate: {},
+  acquirer_rate_2_6: {},
+  acquirer_rate_7_12: {},
+  acquirer_fee_refunded: { label: 'A operadora devolve a taxa do que volta ao cartão' },
+  settles_in_days: {},
+})
 
 const { kind: __, ...FIELDS_OF_STORES } = FIELDS
 
@@ -116,7 +68,7 @@ export const paymentTypePages: readonly PanelRoute[] = [
     label: 'Criar',
     back: () => HOME,
     fields: () => FIELDS,
-    initial: () => ({ fee_percentage: '0.00', due_days: 30 }),
+    initial: () => PAYMENT_TYPE_DEFAULTS,
     schema: CreatePaymentTypeInput,
     act: (submission, _, input) => save(submission, createPaymentType, input, 'criado'),
   }),
@@ -136,37 +88,33 @@ export const paymentTypePages: readonly PanelRoute[] = [
   }),
 ]
 
-export const PaymentTypeTable = ({ paymentTypes }: { readonly paymentTypes: readonly PaymentTypeObject[] }) => (
+interface PaymentTypeTableProps {
+  readonly paymentTypes: readonly PaymentTypeObject[]
+  readonly timezone: string
+}
+
+export const PaymentTypeTable = ({ paymentTypes, timezone }: PaymentTypeTableProps) => (
   <>
     <ListTable
       isList
       caption="Formas de pagamento"
       rows={paymentTypes}
       empty="Nenhuma forma de pagamento ainda."
-      columns={[
-        { head: 'Nome', cell: ({ id, name }) => <a href={link(`${PAYMENT_TYPES_PATH}/${id}`)}>{name}</a> },
-        { head: 'Tipo', cell: ({ kind }) => PAYMENT_KIND_NAMES[kind] },
+      columns={fieldColumns<PaymentTypeObject, typeof PAYMENT_TYPE_FIELDS>(PAYMENT_TYPE_FIELDS, timezone, [
+        { field: 'name', cell: ({ id, name }) => <a href={link(`${PAYMENT_TYPES_PATH}/${id}`)}>{name}</a> },
+        'kind',
+        { field: 'fee_percentage', isExtra: true },
+        'acquirer_rate',
         {
-          head: 'Acréscimo embutido',
-          cell: ({ fee_percentage }) => formatPercentage(fee_percentage),
-          isNumber: true,
-          isExtra: true,
-        },
-        {
-          head: 'Taxa da operadora',
-          cell: ({ acquirer_rate }) => acquirer_rate && formatPercentage(acquirer_rate),
-          isNumber: true,
-        },
-        {
+          field: 'settles_in_days',
           head: 'Recebe em',
           cell: ({ settles_in_days: days }) => days !== null && (days === 1 ? '1 dia' : `${days} dias`),
-          isNumber: true,
           isExtra: true,
         },
         {
+          field: 'due_days',
           head: 'Prazo',
           cell: ({ kind, due_days }) => (kind === 'credit_account' ? `${due_days} dias` : null),
-          isNumber: true,
         },
         {
           head: 'API',
@@ -177,7 +125,7 @@ export const PaymentTypeTable = ({ paymentTypes }: { readonly paymentTypes: read
               <PanelBadge tone="plain">{kind === 'online' ? 'Só na loja online' : 'Só no ponto de venda'}</PanelBadge>
             ),
         },
-      ]}
+      ])}
     />
     {paymentTypes.length === MOST_SHOWN && <p class="hint">{`São mostradas as primeiras ${MOST_SHOWN}.`}</p>}
   </>

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { addDays, CalendarDate } from '#domain/instant.ts'
+import { addDays } from '#domain/instant.ts'
 import { formatCount, formatDateTime, formatMoney, formatQuantity } from '#domain/person-values.ts'
 import type { OfflineReturnWarning, ReturnObject } from '#projections/returns.ts'
 import {
@@ -11,10 +11,12 @@ import {
   MAX_SUMMED_RETURNS,
   sumGivenBack,
 } from '#queries/return-queries.ts'
-import { dateInput } from '../forms/input-kinds.ts'
+import { pickFields, wholeShape } from '#records/field.ts'
+import { RETURN_FILTERS } from '#records/list-filters.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PageRoute, PanelPage } from '../panel-route.ts'
+import { fieldInput } from '../record-fields.ts'
 import { AsOfForm, History } from '../record-history.tsx'
 import { ButtonLink, Card, Facts, Figure, PanelBadge, Stat, Stats } from '../ui/page-parts.tsx'
 import {
@@ -70,16 +72,14 @@ const columnsOf = (timezone: string, { reaches }: PageContext): Column<ReturnObj
   { head: 'Valor', cell: ({ total }: ReturnObject) => formatMoney(total), isNumber: true },
 ]
 
+const DAYS = pickFields(RETURN_FILTERS, 'returned_from', 'returned_to')
+
 const FILTERS: Fields = {
-  returned_from: { label: 'De', kind: dateInput, columns: 4 },
-  returned_to: { label: 'Até', kind: dateInput, columns: 4 },
+  returned_from: fieldInput(DAYS.returned_from, 4),
+  returned_to: fieldInput(DAYS.returned_to, 4),
 }
 
-const Search = z.object({
-  returned_from: CalendarDate.optional(),
-  returned_to: CalendarDate.optional(),
-  cursor: z.string().max(2_000).optional(),
-})
+const Search = z.object({ ...wholeShape(DAYS), cursor: z.string().max(2_000).optional() })
 
 const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, string>>, { limit }: ListRequest) =>
   listFiltered(Search, asked, (search) =>

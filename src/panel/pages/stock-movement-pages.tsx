@@ -2,18 +2,18 @@ import * as z from 'zod'
 import { toThousandths } from '#domain/money.ts'
 import { formatDateTime, formatDateTimeSeconds, formatMoney, formatQuantity } from '#domain/person-values.ts'
 import { may } from '#domain/rights.ts'
-import { MOVEMENT_KINDS } from '#events/catalog-events.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { ownValue } from '#lib/collections.ts'
-import type { MovementKind } from '#projections/stock.ts'
 import { listShownMovements, type ShownMovement } from '#queries/stock-queries.ts'
-import { QueryId } from '#records/field.ts'
+import { wholeShape } from '#records/field.ts'
+import { MOVEMENT_FILTERS, MOVEMENT_KIND_NAMES } from '#records/list-filters.ts'
 import { amountCell, listFile } from '../csv-files.ts'
-import { choiceInput, integerInput, namedOptions } from '../forms/input-kinds.ts'
+import { choiceInput, namedOptions } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
+import { fieldInput } from '../record-fields.ts'
 import { namesOfActors, namesOfSubjects } from '../record-history.tsx'
 import { Card } from '../ui/page-parts.tsx'
 import {
@@ -33,19 +33,9 @@ import type { Item } from './stock-pages.tsx'
 
 export const MOVEMENTS_PATH = '/catalogo/movimentacao'
 
-const KIND_NAMES: Readonly<Record<MovementKind, string>> = {
-  sale: 'Venda',
-  cancel: 'Cancelamento',
-  return: 'Devolução',
-  purchase: 'Entrada',
-  count: 'Inventário',
-  loss: 'Perda',
-  adjustment: 'Saída ou ajuste',
-}
-
 /** An adjustment that takes from the stock is what the form calls an issue. */
 const kindName = ({ kind, quantity }: Pick<ShownMovement, 'kind' | 'quantity'>): string => {
-  if (kind !== 'adjustment') return KIND_NAMES[kind]
+  if (kind !== 'adjustment') return MOVEMENT_KIND_NAMES[kind]
   return quantity.startsWith('-') ? 'Saída' : 'Ajuste de entrada'
 }
 
@@ -66,7 +56,9 @@ const Cause = ({ movement }: { readonly movement: ShownMovement }) => {
   const ofRecord = ownValue(RECORD_TEXTS, type)
   if (ofRecord === undefined) return <>{kindName(movement)}</>
   return (
-    <a href={link(subjectPath(record))}>{kind === 'sale' ? `Venda ${id}` : `${KIND_NAMES[kind]} ${ofRecord} ${id}`}</a>
+    <a href={link(subjectPath(record))}>
+      {kind === 'sale' ? `Venda ${id}` : `${MOVEMENT_KIND_NAMES[kind]} ${ofRecord} ${id}`}
+    </a>
   )
 }
 
@@ -139,15 +131,14 @@ export async function MovementsCard({ visit, item }: MovementsProps) {
 }
 
 const filters: Fields = {
-  kind: { label: 'Tipo', kind: choiceInput(namedOptions(KIND_NAMES), 'Todos'), columns: 4 },
-  catalog_item_id: { label: 'Número do item', kind: integerInput, columns: 4 },
+  kind: fieldInput(MOVEMENT_FILTERS.kind, {
+    kind: choiceInput(namedOptions(MOVEMENT_KIND_NAMES), 'Todos'),
+    columns: 4,
+  }),
+  catalog_item_id: fieldInput(MOVEMENT_FILTERS.catalog_item_id, 4),
 }
 
-const Search = z.object({
-  kind: z.enum(MOVEMENT_KINDS).optional(),
-  catalog_item_id: QueryId.optional(),
-  cursor: z.string().max(2_000).optional(),
-})
+const Search = z.object({ ...wholeShape(MOVEMENT_FILTERS), cursor: z.string().max(2_000).optional() })
 
 const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, string>>, { limit }: ListRequest) =>
   listFiltered(Search, asked, (search) => listShownMovements(readModel.reader, { ...search, limit }))

@@ -6,13 +6,14 @@ import * as format from '#domain/person-values.ts'
 import { formatCount, formatQuantity } from '#domain/person-values.ts'
 import { type Refusal, refuse } from '#domain/refusals.ts'
 import { may } from '#domain/rights.ts'
-import { boundedText, optionalText, REQUIRED_FIELD } from '#domain/text.ts'
+import { optionalText, REQUIRED_FIELD } from '#domain/text.ts'
 import { httpStatusOf } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { ItemObject } from '#projections/catalog.ts'
 import { countItems, getItem } from '#queries/item-queries.ts'
 import { type LowStockObject, type StockCover, searchLowStock } from '#queries/stock-queries.ts'
-import { QueryId } from '#records/field.ts'
+import { wholeShape } from '#records/field.ts'
+import { LOW_STOCK_SEARCH } from '#records/list-filters.ts'
 import { amountCell, type FileColumn, listFile } from '../csv-files.ts'
 import {
   amountInput,
@@ -26,6 +27,7 @@ import {
 import { type Fields, type FilledForm, filledFrom, filledWith } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
+import { fieldInput } from '../record-fields.ts'
 import { Form } from '../ui/form-fields.tsx'
 import { formRoute } from '../ui/form-pages.tsx'
 import { Card, Facts, Figure, PanelBadge } from '../ui/page-parts.tsx'
@@ -217,15 +219,14 @@ export const stockForm = formRoute<Item, MovementForm>({
 export const RUNNING_OUT_PATH = '/catalogo/reposicao'
 
 const filters = async (visit: PageContext): Promise<Fields> => ({
-  q: { label: 'Busca', kind: lineInput, columns: 6, hint: 'Palavras do nome, SKU, código de barras ou externo.' },
-  category_id: { label: 'Categoria', kind: recordChoiceInput(await categoryFilterOptions(visit), 'Todas'), columns: 6 },
+  q: fieldInput(LOW_STOCK_SEARCH.q, 6),
+  category_id: fieldInput(LOW_STOCK_SEARCH.category_id, {
+    kind: recordChoiceInput(await categoryFilterOptions(visit), 'Todas'),
+    columns: 6,
+  }),
 })
 
-const Search = z.object({
-  q: boundedText(120).optional(),
-  category_id: QueryId.optional(),
-  cursor: z.string().max(2_000).optional(),
-})
+const Search = z.object({ ...wholeShape(LOW_STOCK_SEARCH), cursor: z.string().max(2_000).optional() })
 
 const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, string>>, { limit }: ListRequest) =>
   listFiltered(Search, asked, (search) => searchLowStock(readModel.reader, { ...search, limit }, readModel))

@@ -20,11 +20,13 @@ import { ConnectionRefused, type ProviderConnector, type ProviderTokens } from '
 import type { StoreObject } from '#projections/stores.ts'
 import { liveUser } from '#projections/users.ts'
 import { getStore, listStores } from '#queries/company-queries.ts'
-import { lineInput, passwordInput, yesOrNoInput } from '../forms/input-kinds.ts'
+import { STORE_FIELDS } from '#records/company-settings.ts'
+import { passwordInput } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { link, PANEL } from '../page-context.ts'
 import { makeConnectionState, readConnectionState } from '../panel-live.tsx'
 import type { PageContext, PageRoute, PanelPage, PanelRoute, Redirect } from '../panel-route.ts'
+import { fieldInputs } from '../record-fields.ts'
 import { History } from '../record-history.tsx'
 import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { Alert, ButtonLink, Card, Facts, PanelBadge } from '../ui/page-parts.tsx'
@@ -209,7 +211,7 @@ const StoreTable = ({ stores, seesAll }: { readonly stores: readonly StoreObject
       },
       { head: 'Situação', cell: ({ enabled }) => <StoreBadge enabled={enabled} /> },
       {
-        head: 'Comissão',
+        head: STORE_FIELDS.commission_percentage.label,
         cell: ({ commission_percentage }) => formatPercentage(commission_percentage),
         isNumber: true,
       },
@@ -232,23 +234,16 @@ const secrets: Fields = {
   },
 }
 
-const registers_sales = {
-  label: 'Registrar a venda de cada pedido pago e baixar o estoque',
-  kind: yesOrNoInput,
-  hint: 'Desmarque só se outro sistema registra as vendas da loja.',
-}
+/** The operator sets the commission; a value in a form is ignored. */
+const { commission_percentage: _, ...WRITTEN } = STORE_FIELDS
 
-const NEW: Fields = {
-  alias: {
-    label: 'Apelido',
-    kind: lineInput,
-    isRequired: true,
-    hint: 'Aparece nos links e não muda mais. Ex.: minha-loja',
-  },
-  ...secrets,
-  registers_sales,
-  sandbox: { label: 'Loja de teste (não recebe pagamentos reais)', kind: yesOrNoInput },
-}
+const { alias, registers_sales, sandbox } = fieldInputs(WRITTEN, {
+  alias: {},
+  registers_sales: { label: 'Registrar a venda de cada pedido pago e baixar o estoque' },
+  sandbox: { label: 'Loja de teste (não recebe pagamentos reais)' },
+})
+
+const NEW: Fields = { alias, ...secrets, registers_sales, sandbox }
 
 /** An empty secret field keeps the secret. */
 const omitEmptyFields = <T,>(schema: z.ZodType<T>) =>
@@ -272,7 +267,7 @@ async function showStore(visit: PageContext): Promise<PanelPage | null> {
         <Facts
           facts={[
             ['Situação', <StoreBadge enabled={enabled} />],
-            ['Comissão', formatPercentage(store.commission_percentage)],
+            [STORE_FIELDS.commission_percentage.label, formatPercentage(store.commission_percentage)],
             ['Pedido pago', store.registers_sales ? 'Vira venda e baixa o estoque' : 'Não vira venda'],
             ['Ambiente', store.sandbox ? 'Teste' : 'Produção'],
             ['Token de acesso', store.has_access_token ? 'Guardado' : 'Falta'],
@@ -307,7 +302,6 @@ async function showStore(visit: PageContext): Promise<PanelPage | null> {
   }
 }
 
-/** The operator sets the commission; a value in a form is ignored. */
 const OPERATOR_FIELDS = { commission_percentage: true } as const
 
 /** Stores with their orders; opening a store, its secrets, and switching it. */

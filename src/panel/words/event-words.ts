@@ -3,6 +3,13 @@ import type { EventName } from '#events/catalogue.ts'
 import type { Channel, Origin } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { ACCOUNT_STATE, PAYABLE_FIELDS, RECEIVABLE_FIELDS } from '#records/accounts.ts'
+import {
+  COMPANY_FIELDS,
+  PAYMENT_TYPE_FIELDS,
+  PAYMENT_TYPE_STATE,
+  STORE_FIELDS,
+  STORE_STATE,
+} from '#records/company-settings.ts'
 import { textsByName } from '#records/field.ts'
 import { ITEM_FIELDS, ITEM_STATE } from '#records/items.ts'
 import { CUSTOMER_FIELDS, SUPPLIER_FIELDS } from '#records/persons.ts'
@@ -206,6 +213,8 @@ export const rangesText = (ranges: readonly (readonly [number, number])[]): stri
 /** Names of fields of records and events; unknown fields of a newer version keep their name. */
 export const FIELD_NAMES: Readonly<Record<string, string>> = {
   ...textsByName({ ...ITEM_FIELDS, ...ITEM_STATE }, 'label'),
+  ...textsByName({ ...COMPANY_FIELDS, ...STORE_FIELDS, ...STORE_STATE }, 'label'),
+  ...textsByName({ ...PAYMENT_TYPE_FIELDS, ...PAYMENT_TYPE_STATE }, 'label'),
   ...textsByName({ ...RECEIVABLE_FIELDS, ...PAYABLE_FIELDS, ...ACCOUNT_STATE }, 'label'),
   ...textsByName({ ...CUSTOMER_FIELDS, ...SUPPLIER_FIELDS }, 'label'),
   id: 'Número',
@@ -281,27 +290,11 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   last_seen_at: 'Visto em',
   user_agent: 'Navegador',
   last_used_at: 'Usado em',
-  cnpj: 'CNPJ',
-  plan: 'Plano',
-  timezone: 'Fuso horário',
-  logo_url: 'Endereço do logotipo',
-  brand_color: 'Cor da loja',
-  pix_key: 'Chave Pix',
-  pix_city: 'Cidade do Pix',
-  tax_regime: 'Regime tributário',
   ahead_until: 'Data avançada até',
-  kind: 'Tipo',
   subject: 'Registro',
   balance: 'Saldo',
   occurred_at: 'Quando',
-  fee_percentage: 'Acréscimo embutido (%)',
-  acquirer_rate: 'Taxa da operadora (%)',
-  acquirer_rate_2_6: 'Taxa de 2 a 6 parcelas (%)',
-  acquirer_rate_7_12: 'Taxa de 7 parcelas em diante (%)',
   acquired: 'Pela operadora',
-  acquirer_fee_refunded: 'Devolve a taxa',
-  settles_in_days: 'A operadora paga em (dias)',
-  due_days: 'Dias até vencer',
   access_until: 'Acesso até',
   personal_data: 'Vê dados pessoais',
   prefix: 'Início da chave',
@@ -346,10 +339,6 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   events: 'Eventos',
   api_key_id: 'Número da chave de API',
   overlap_ends_at: 'Segredo anterior vale até',
-  alias: 'Apelido',
-  commission_percentage: 'Comissão (%)',
-  sandbox: 'Loja de teste',
-  registers_sales: 'Pedido pago vira venda',
   goods_out: 'Fora do estoque',
   requested: 'Quantidade vendida',
   available: 'Quantidade em estoque',
@@ -407,11 +396,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   released_at: 'Liberado em',
   delivered_at: 'Data da entrega',
   active: 'Ativo',
-  enabled: 'Ligado',
-  has_access_token: 'Token guardado',
-  has_notification_secret: 'Segredo guardado',
   revoked_at: 'Revogado em',
-  is_cash: 'É dinheiro',
   company_id: 'Número da empresa',
   session_id: 'Sessão de caixa',
   cash_session_id: 'Sessão de caixa',

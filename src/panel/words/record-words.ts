@@ -11,9 +11,9 @@ import {
   formatQuantity,
 } from '#domain/person-values.ts'
 import type { DataOf, EventName } from '#events/catalogue.ts'
-import type { TAX_REGIMES } from '#events/company-events.ts'
 import type { Envelope } from '#ledger/command.ts'
-import { choiceNames } from '#records/field.ts'
+import { COMPANY_FIELDS, PAYMENT_KIND_NAMES, PAYMENT_TYPE_FIELDS, STORE_FIELDS } from '#records/company-settings.ts'
+import { choiceNames, namesOfType } from '#records/field.ts'
 import { GOODS_ORIGIN_NAMES, ITEM_FIELDS } from '#records/items.ts'
 import { CUSTOMER_FIELDS } from '#records/persons.ts'
 import { eventName, rangesText } from './event-words.ts'
@@ -28,31 +28,11 @@ export const CARD_BRAND_NAMES: Readonly<Record<(typeof CARD_BRANDS)[number], str
   other: 'Outra bandeira',
 }
 
-export const PLAN_NAMES = { basic: 'Básico', api: 'Com adicional de API' } as const
-
-export const TAX_REGIME_NAMES: Readonly<Record<(typeof TAX_REGIMES)[number], string>> = {
-  simples_nacional: 'Simples Nacional',
-  simples_nacional_excess: 'Simples Nacional, com excesso de sublimite',
-  normal: 'Regime normal',
-  mei: 'MEI',
-}
-
 /** Names of enumerated values, by field. */
 export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  ...choiceNames({ ...ITEM_FIELDS, ...CUSTOMER_FIELDS }),
-  plan: PLAN_NAMES,
-  tax_regime: TAX_REGIME_NAMES,
+  ...choiceNames({ ...COMPANY_FIELDS, ...ITEM_FIELDS, ...CUSTOMER_FIELDS }),
   kind: {
-    cash: 'Dinheiro',
-    card: 'Cartão',
-    pix: 'Pix',
-    transfer: 'Transferência',
-    credit_account: 'Crediário',
-    online: 'Loja online',
-    exchange_credit: 'Vale-troca',
-    promotion: 'Promoção',
-    cashback: 'Cashback',
-    other: 'Outro',
+    ...PAYMENT_KIND_NAMES,
     payment: 'Pagamento',
     return: 'Devolução de mercadoria',
     customer: 'Cliente',
@@ -232,7 +212,7 @@ const MONEY = new Set([
 ])
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 const DAY = /^\d{4}-\d\d-\d\d$/
-const PERCENTAGES = new Set(['fee_percentage', 'commission_percentage', 'percentage'])
+const PERCENTAGES = new Set([...namesOfType({ ...PAYMENT_TYPE_FIELDS, ...STORE_FIELDS }, 'percentage'), 'percentage'])
 const CENTS = /^-?\d+\.\d{2}$/
 /** Amounts and quantities have two or three decimals. */
 const DECIMAL = /^-?\d+\.\d{2,3}$/
