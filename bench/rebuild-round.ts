@@ -1,4 +1,4 @@
-import { streamOf } from '#ledger/command.ts'
+import { streamName } from '#ledger/command.ts'
 import { lowerHeapGrowth } from '#lib/memory.ts'
 import type { Core } from '#service/core.ts'
 import { countOwn, gaugeOf, type Spent } from './cost.ts'
@@ -80,7 +80,7 @@ async function compareAll(core: Core): Promise<number> {
 async function readAll(core: Core): Promise<number> {
   for (const { companyId, revision } of ends) {
     let last = -1
-    for await (const event of core.store.read(streamOf(companyId), 0)) last = event.revision
+    for await (const event of core.store.read(streamName(companyId), 0)) last = event.revision
     if (last !== revision) throw new Error(`the ledger ends at ${last}, not at ${revision}`)
   }
   return EVENTS

@@ -11,7 +11,7 @@ import { createReceivable, settleReceivable } from '#commands/receivables-payabl
 import { createPaymentType } from '#commands/store-commands.ts'
 import { createUser } from '#commands/user-commands.ts'
 import { registerWebhook, switchOffWebhook } from '#commands/webhook-commands.ts'
-import { webhookSecretOf } from '#domain/webhook-secret.ts'
+import { formatWebhookSecret } from '#domain/webhook-secret.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { parseSubject } from '#ledger/projection.ts'
@@ -100,7 +100,7 @@ async function createShop(core: Core, number: number, hooks: readonly string[]):
     ...customers.map((name) => invoke(createCustomer, { external_id: name, name, phone: '11988887777' })),
     ...products.map(({ name, priceCents }, index) => product(index + 1, name, (priceCents / 100).toFixed(2))),
     ...hooks.map((url) =>
-      invoke(registerWebhook, { url, events: ['sale.completed'], secret: webhookSecretOf(randomBytes(32)) }),
+      invoke(registerWebhook, { url, events: ['sale.completed'], secret: formatWebhookSecret(randomBytes(32)) }),
     ),
   ])) as [number, number, number, number, ...number[]]
   const items = records.slice(CUSTOMERS)

@@ -2,8 +2,8 @@ import * as z from 'zod'
 import { CalendarDate, Instant } from '#domain/instant.ts'
 import { fromCents, Money, toCents } from '#domain/money.ts'
 import { instalmentAmounts, instalmentDates } from '#domain/payment-rules.ts'
-import { mergedMetadata, wholeMetadata } from '#domain/record-values.ts'
-import { forgotten, invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { mergeMetadata, wholeMetadata } from '#domain/record-values.ts'
+import { type Refusal, refuse, refuseField, refuseForgotten } from '#domain/refusals.ts'
 import type { Permission } from '#domain/rights.ts'
 import { boundedText, Id, optionalText, REQUIRED_FIELD } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'
@@ -23,8 +23,8 @@ import { isJsonObject } from '#lib/json.ts'
 import { type AccountFields, type AccountRow, type NewAccount, standingPayments } from '#projections/finance.ts'
 import type { PersonRow } from '#projections/people.ts'
 import { ACCOUNT_FIELDS, PositiveMoney } from '#records/accounts.ts'
-import { recordedValues, wholeShape } from '#records/field.ts'
-import { changedRecordFields, duplicateOf, isEmpty, type RecordId } from './record-commands.ts'
+import { toRecordedValues, wholeShape } from '#records/field.ts'
+import { isEmpty, pickChanges, type RecordId, refuseDuplicate } from './record-commands.ts'
 
 type AccountInput = z.infer<z.ZodObject<ReturnType<typeof wholeShape<typeof ACCOUNT_FIELDS>>>>
 
@@ -164,7 +164,7 @@ export function findAccountLock(
 }
 
 /** Discounts and reductions that a receivable had before, in cents. */
-export const forgivenOf = ({ doc, reduced_cents }: Pick<AccountRow<unknown>, 'doc' | 'reduced_cents'>): number =>
+export const sumForgiven = ({ doc, reduced_cents }: Pick<AccountRow<unknown>, 'doc' | 'reduced_cents'>): number =>
   standingPayments(doc).reduce((sum, { discount }) => sum + toCents(discount), reduced_cents)
 
 /** What customers owe less without having paid is given by the shop, and limited by role; suppliers give theirs. */
@@ -174,7 +174,7 @@ export const permitDiscount = (
   account: Pick<AccountRow<unknown>, 'doc' | 'reduced_cents'>,
   cents: number,
 ): Grant | Refusal =>
-  name === 'receivable' && cents > 0 ? permit('give_discount', { cents, before: forgivenOf(account) }) : {}
+  name === 'receivable' && cents > 0 ? permit('give_discount', { cents, before: sumForgiven(account) }) : {}
 
 /** A reduction of an account, with the approval of it; nothing for suppliers' accounts, and where no less is owed. */
 function forgive(
@@ -199,9 +199,9 @@ export function createAccount<P extends object, N>(side: AccountSide<P, N>): Com
     decide(rows, input, { nextId, origin }) {
       const party = findParty(rows, side.party, input) ?? side.party.recorded(null)
       if (isRefusal(party)) return party
-      const fields = { ...recordedValues(ACCOUNT_FIELDS, input), ...party, metadata: wholeMetadata(input.metadata) }
+      const fields = { ...toRecordedValues(ACCOUNT_FIELDS, input), ...party, metadata: wholeMetadata(input.metadata) }
       const { external_id } = fields
-      const same = external_id && duplicateOf('external_id', rows.get(side.byExternalId(external_id)), null)
+      const same = external_id && refuseDuplicate('external_id', rows.get(side.byExternalId(external_id)), null)
       if (same) return same
       const parts = partsOf(input)
       if (isRefusal(parts)) return parts
@@ -232,7 +232,8 @@ function partsOf({
 }: NewAccountInput): Pick<AccountFields, 'amount' | 'due_date'>[] | Refusal {
   if (!installments) return [{ amount, due_date: due_date as string }]
   const { count, first_due_date, interval } = installments
-  if (toCents(amount) < count) return invalid('installments.count', `cada parcela deve ter ao menos 0.01 de ${amount}`)
+  if (toCents(amount) < count)
+    return refuseField('installments.count', `cada parcela deve ter ao menos 0.01 de ${amount}`)
   const amounts = instalmentAmounts(amount, count)
   return instalmentDates(first_due_date, count, interval).map((date, n) => ({
     amount: amounts[n] as string,
@@ -250,7 +251,7 @@ function changeEvents<P extends object, N>(
   const { id, doc, amount_cents } = account
   if (changes.amount === undefined) return [side.updated(id, changes, {})]
   const open = toCents(changes.amount) - toCents(doc.paid_amount)
-  if (open < 0) return invalid('amount', `não pode ser menos que o que já foi pago, ${doc.paid_amount}`)
+  if (open < 0) return refuseField('amount', `não pode ser menos que o que já foi pago, ${doc.paid_amount}`)
   const forgiven = forgive(side, permit, account, amount_cents - toCents(changes.amount))
   if (isRefusal(forgiven)) return forgiven
   const updated = side.updated(id, changes, forgiven)
@@ -277,7 +278,7 @@ export function replaceAccount<P extends object, N>(side: AccountSide<P, N>): Co
       if (isRefusal(party)) return party
       const metadata = input.metadata === undefined ? (known?.doc.metadata ?? null) : wholeMetadata(input.metadata)
       const { external_id } = input
-      const fields = { ...recordedValues(ACCOUNT_FIELDS, input), external_id, ...party, metadata }
+      const fields = { ...toRecordedValues(ACCOUNT_FIELDS, input), external_id, ...party, metadata }
       if (!known) {
         const start = { ...fields, origin: origin === 'api' ? 'api' : 'pdv', sale_id: null } as const
         const created = side.created(nextId(side.name), start)
@@ -300,7 +301,7 @@ function changesOf<P extends object, N>(
   before: AccountFields & P,
   after: Partial<AccountFields & P>,
 ): Partial<AccountFields & P> {
-  const changed = changedRecordFields<Partial<AccountFields & P>>(before, after)
+  const changed = pickChanges<Partial<AccountFields & P>>(before, after)
   const id = `${field}_id` as keyof typeof after
   const { metadata } = before
   const changes = id in changed && metadata ? { metadata, ...changed } : changed
@@ -317,12 +318,12 @@ function isAsStored<P extends object, N>(
   { doc }: Readonly<AccountRow<P>>,
   input: AccountInput & N,
 ): boolean {
-  const { external_id: _, ...fields } = recordedValues(ACCOUNT_FIELDS, input)
+  const { external_id: _, ...fields } = toRecordedValues(ACCOUNT_FIELDS, input)
   const { id, external_id } = named(input)
   const party =
     typeof external_id === 'string' ? { [`${field}_external_id`]: external_id } : { [`${field}_id`]: id ?? null }
   const metadata = input.metadata === undefined ? undefined : wholeMetadata(input.metadata)
-  return isEmpty(changedRecordFields<object>(doc, { ...fields, metadata, ...party }))
+  return isEmpty(pickChanges<object>(doc, { ...fields, metadata, ...party }))
 }
 
 interface Update<N> extends RecordId {
@@ -346,9 +347,9 @@ export function updateAccount<P extends object, N>(side: AccountSide<P, N>): Com
       const party = findParty(rows, side.party, patch, known)
       if (party && isRefusal(party)) return party
       const { external_id } = patch
-      const same = external_id && duplicateOf('external_id', rows.get(side.byExternalId(external_id)), id)
+      const same = external_id && refuseDuplicate('external_id', rows.get(side.byExternalId(external_id)), id)
       if (same) return same
-      const metadata = mergedMetadata(known.doc.metadata, patch.metadata)
+      const metadata = mergeMetadata(known.doc.metadata, patch.metadata)
       if (metadata && isRefusal(metadata)) return metadata
       const own = Object.fromEntries(
         Object.keys(ACCOUNT_FIELDS).map((name) => [name, patch[name as keyof AccountInput]]),
@@ -404,8 +405,8 @@ function findParty<P extends object, N>(
     const { name } = partyOn(account, kind)
     return kind.recorded({ id: found.id, external_id: found.external_id, name })
   }
-  if (!found || found.deleted_at) return invalid(`${kind.field}_${id ? 'id' : 'external_id'}`, kind.unknown)
-  if (found.doc.forgotten_at !== null) return forgotten(`${kind.field}/${found.id}`)
+  if (!found || found.deleted_at) return refuseField(`${kind.field}_${id ? 'id' : 'external_id'}`, kind.unknown)
+  if (found.doc.forgotten_at !== null) return refuseForgotten(`${kind.field}/${found.id}`)
   return kind.recorded({ id: found.id, external_id: found.external_id, name: found.doc.name })
 }
 

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { Money } from '#domain/money.ts'
-import { invalid, refuse } from '#domain/refusals.ts'
+import { refuse, refuseField } from '#domain/refusals.ts'
 import { inOrder, SCOPES } from '#domain/rights.ts'
 import { boundedText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
@@ -31,7 +31,7 @@ export const createApiKey = command<CreateApiKeyInput>({
   needs: () => [ownCompany],
   decide(rows, { hash, ...input }, { companyId, recordedAt: now, nextId }) {
     const { name, scopes, prefix, expires_at = null, max_amount_per_call, max_amount_per_day } = input
-    if (expires_at !== null && expires_at <= now) return invalid('expires_at', 'deve estar no futuro')
+    if (expires_at !== null && expires_at <= now) return refuseField('expires_at', 'deve estar no futuro')
     const keys = rows.get(ownCompany)?.active_keys ?? []
     const active = keys.filter((key) => key.expires_at === null || key.expires_at > now)
     if (active.length >= MAX_ACTIVE_KEYS) return refuse('key_limit_reached')

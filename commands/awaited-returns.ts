@@ -3,12 +3,12 @@ import { type DataOf, event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { companyRef, timezoneOf } from '#projections/companies.ts'
+import { companyRef, getTimezone } from '#projections/companies.ts'
 import { customerById } from '#projections/people.ts'
-import { type AwaitedReturn, awaitedReturnsOf, hasExpired } from '#projections/returns.ts'
-import { limitUsesOf, permitOfUser, userById } from '#projections/users.ts'
+import { type AwaitedReturn, awaitedReturnsBySale, hasExpired } from '#projections/returns.ts'
+import { limitUsesByUser, permitOfUser, userById } from '#projections/users.ts'
 import { namedSessionRefs } from './cash-commands.ts'
-import { creditedCustomer, returnFact } from './offline-returns.ts'
+import { findCreditedCustomer, returnFact } from './offline-returns.ts'
 import { returnPaymentEvents } from './pay-accounts.ts'
 import { receivableSide } from './receivables-payables.ts'
 import { type ReturnableSale, returnableUpload } from './returned-goods.ts'
@@ -16,18 +16,18 @@ import { type JudgedSale, judgeReturn, mayReturn } from './reverse-return.ts'
 
 /** Rows of the returns that wait for a till's sale; none is read while the company has none. */
 export const awaitedRefs = (rows: Rows, saleOfflineId: string): AnyRef[] =>
-  companyRef(rows).awaited_returns === 0 ? [] : [awaitedReturnsOf(saleOfflineId)]
+  companyRef(rows).awaited_returns === 0 ? [] : [awaitedReturnsBySale(saleOfflineId)]
 
 /** Rows of those who uploaded these returns, of the customers that they give store credit to, and of their sessions. */
 export const awaitedDetailRefs = (rows: Rows, saleOfflineId: string): AnyRef[] =>
   awaitedReturns(rows, saleOfflineId).flatMap(({ user_id, customer_id, cash_session_id }) => [
-    ...[userById(user_id), limitUsesOf(user_id)],
+    ...[userById(user_id), limitUsesByUser(user_id)],
     ...(customer_id === null ? [] : [customerById(customer_id)]),
     ...namedSessionRefs(cash_session_id),
   ])
 
 const awaitedReturns = (rows: Rows, saleOfflineId: string): readonly AwaitedReturn[] =>
-  companyRef(rows).awaited_returns === 0 ? [] : (rows.get(awaitedReturnsOf(saleOfflineId))?.returns ?? [])
+  companyRef(rows).awaited_returns === 0 ? [] : (rows.get(awaitedReturnsBySale(saleOfflineId))?.returns ?? [])
 
 type Completed = DataOf<'OfflineSaleCompleted'>
 
@@ -59,7 +59,7 @@ export function awaitedEvents(rows: Rows, sale: NewSale, now: string): NewEvent[
       continue
     }
     const customer_id = sale.customer?.id ?? null
-    const creditedTo = creditedCustomer(rows, sent.customer_id ?? customer_id, sent.store_credit)
+    const creditedTo = findCreditedCustomer(rows, sent.customer_id ?? customer_id, sent.store_credit)
     const sold = { id: sale.id, customer_id }
     const { due } = judged
     const returned = returnFact(rows, { id: sent.id, now, sent, goods, sale: sold, creditedTo, due, isSettled: true })
@@ -71,7 +71,7 @@ export function awaitedEvents(rows: Rows, sale: NewSale, now: string): NewEvent[
     for (const account of open) {
       const cents = Math.min(account.open_cents, left)
       if (cents === 0) continue
-      events.push(...returnPaymentEvents(receivableSide, account, { cents, at: sent.returned_at }, timezoneOf(rows)))
+      events.push(...returnPaymentEvents(receivableSide, account, { cents, at: sent.returned_at }, getTimezone(rows)))
       account.open_cents -= cents
       left -= cents
     }

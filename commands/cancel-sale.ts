@@ -8,11 +8,11 @@ import type { Rows } from '#ledger/working-set.ts'
 import { cashSessionByName } from '#projections/cash-sessions.ts'
 import { receivableById, standingPayments } from '#projections/finance.ts'
 import { type SaleMoneyBack, type SaleRow, saleById } from '#projections/sales.ts'
-import { stockById, stockOf } from '#projections/stock.ts'
-import { openSessionIn, sessionsOf } from '#projections/tills.ts'
+import { getStock, stockById } from '#projections/stock.ts'
+import { listDrawerSessions, openSessionIn } from '#projections/tills.ts'
 import { voucherParts } from '#projections/vouchers.ts'
 import { drawerAt, findClosedSession, NamedSession, namedSessionRefs } from './cash-commands.ts'
-import { refundsOf, refundTypes, SaleRefunds } from './money-back.ts'
+import { refundTypes, SaleRefunds, toSaleRefunds } from './money-back.ts'
 
 /** POST /sales/{id}/cancel; the reason is optional, and so is how the money went back. */
 export const CancelSaleInput = z.strictObject({
@@ -30,7 +30,7 @@ export const cancelSale = command<CancelSaleInput>({
   needs: ({ id, cash_session_id }) => [saleById(id), ...namedSessionRefs(cash_session_id)],
   needsMore(rows, { id, refunds }) {
     const sale = rows.get(saleById(id))
-    return sale ? [...touchedBy(sale), ...sessionRefs(sale), ...refundTypes(sale, refunds)] : []
+    return sale ? [...cancellationSideRefs(sale), ...sessionRefs(sale), ...refundTypes(sale, refunds)] : []
   },
   decide(rows, { id, reason, refunds, cash_session_id = null }, { origin, actor, permit }) {
     const sale = rows.get(saleById(id))
@@ -44,7 +44,7 @@ export const cancelSale = command<CancelSaleInput>({
     if (sale.status === 'cancelled') return accept('unchanged', `sale/${id}`)
     const closed = findClosedSession(rows, cash_session_id)
     if (closed) return closed
-    const back = refunds && refundsOf(rows, sale, refunds)
+    const back = refunds && toSaleRefunds(rows, sale, refunds)
     if (back && isRefusal(back)) return back
     const cancelling = {
       reason: reason ?? null,
@@ -61,7 +61,10 @@ const isSellerOf = ({ seller_id }: Pick<SaleRow, 'seller_id'>, actor: string | n
   seller_id !== null && actor === `user/${seller_id}`
 
 /** Other rows that a cancellation changes. */
-export const touchedBy = ({ stock_moves, receivable_ids }: Pick<SaleRow, 'stock_moves' | 'receivable_ids'>) => [
+export const cancellationSideRefs = ({
+  stock_moves,
+  receivable_ids,
+}: Pick<SaleRow, 'stock_moves' | 'receivable_ids'>) => [
   ...stock_moves.map((move) => stockById(move.catalog_item_id)),
   ...receivable_ids.map(receivableById),
 ]
@@ -94,13 +97,13 @@ export function sessionOfRefund(
 ): string | null {
   if (sessionId !== null && sessionId !== own) return sessionId
   const closedAt = own === null ? null : (rows.get(cashSessionByName(own))?.closed_at ?? null)
-  const sessions = userId === null ? [] : sessionsOf(rows, userId)
+  const sessions = userId === null ? [] : listDrawerSessions(rows, userId)
   if (own !== null && at !== null) return drawerAt(own, closedAt, sessions, at)
   return own !== null && closedAt === null ? own : openSessionIn(sessions)
 }
 
 /** Who cancelled a sale of a session: what comes later may tell another drawer, unless the till names one. */
-export function timedDrawer(
+export function findTimedDrawer(
   rows: Rows,
   { cash_session_id: own, seller_id }: Pick<SaleRow, 'cash_session_id' | 'seller_id'>,
   { sessionId, userId, at = null }: Pick<Cancelling, 'sessionId' | 'userId' | 'at'>,
@@ -125,14 +128,14 @@ export function cancellation(
   if (owed.some((receivable) => receivable.status === 'settled')) return refuse('already_settled')
   const paid = owed.find((receivable) => standingPayments(receivable.doc).length > 0)
   if (paid) return refuse('has_payments', { receivable_id: paid.id })
-  const restock = sale.stock_moves.filter((move) => stockOf(rows, move.catalog_item_id) !== null)
+  const restock = sale.stock_moves.filter((move) => getStock(rows, move.catalog_item_id) !== null)
   const cash_session_id = sessionOfRefund(rows, sale.cash_session_id, cancelling)
   return [
     event('SaleCancelled', {
       ...{ id: sale.id, reason: cancelling.reason, restock, ...creditBack(sale), ...vouchersBack(sale), ...granted },
       ...(cash_session_id !== null && { cash_session_id }),
       ...(typeof cancelling.at === 'string' && { cancelled_at: cancelling.at }),
-      ...timedDrawer(rows, sale, cancelling),
+      ...findTimedDrawer(rows, sale, cancelling),
       ...(cancelling.refunds && { refunds: cancelling.refunds }),
     }),
     ...owed.map((receivable) => event('ReceivableDeleted', { id: receivable.id })),

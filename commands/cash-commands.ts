@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { IMPOSSIBLE_AT_TILL, Instant, isImpossibleAtTill } from '#domain/instant.ts'
 import { fromCents, JsonMoney, MAX_CENTS, toBigCents, toCents } from '#domain/money.ts'
-import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import { ExternalId, Id, limitedText, optionalText, REQUIRED_FIELD } from '#domain/text.ts'
 import { CASH_MOVEMENT_KINDS } from '#events/cash-events.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
@@ -30,11 +30,11 @@ import { receivableById } from '#projections/finance.ts'
 import { saleById } from '#projections/sales.ts'
 import { paymentTypeById } from '#projections/stores.ts'
 import {
-  cashDrawerOf,
+  cashDrawerByUser,
+  listDrawerSessions,
   type RefusedMovementRow,
   refusedMovementById,
   sessionAt,
-  sessionsOf,
   type TimedCancellation,
 } from '#projections/tills.ts'
 import { userById } from '#projections/users.ts'
@@ -51,14 +51,14 @@ export interface ChangedSession {
 }
 
 const cancellationsOf = (rows: Rows, userId: number): readonly TimedCancellation[] =>
-  rows.get(cashDrawerOf(userId))?.cancellations ?? []
+  rows.get(cashDrawerByUser(userId))?.cancellations ?? []
 
 /** Rows that `movedCancellations` reads, once the user's drawer is loaded. */
 export const cancellationRefs = (rows: Rows, userId: number): AnyRef[] =>
   cancellationsOf(rows, userId).flatMap(({ sale_id, session_id, user_id }) => [
     saleById(sale_id),
     cashSessionByName(session_id),
-    cashDrawerOf(user_id),
+    cashDrawerByUser(user_id),
   ])
 
 /**
@@ -82,7 +82,7 @@ function movedCancellations(rows: Rows, { userId, ...changed }: ChangedSession) 
     const sale = rows.get(saleById(sale_id))
     if (sale?.status !== 'cancelled') return []
     const isChanged = user_id === userId && opened_at !== null
-    const sessions = sessionsOf(rows, user_id, isChanged ? { session_id, opened_at, closed_at } : undefined)
+    const sessions = listDrawerSessions(rows, user_id, isChanged ? { session_id, opened_at, closed_at } : undefined)
     const closedAt = own === session_id ? closed_at : (rows.get(cashSessionByName(own))?.closed_at ?? null)
     const drawer = drawerAt(own, closedAt, sessions, at)
     return drawer === sale.cancel_session_id ? [] : { sale_id, drawer }
@@ -172,7 +172,7 @@ type Warnings = CashMovementRow['warnings']
 
 const needs = ({ offline_id, session_id, counted, receivable_id, userId }: CashMovementUpload): AnyRef[] => [
   ownCompany,
-  ...(userId === undefined ? [] : [userById(userId), cashDrawerOf(userId)]),
+  ...(userId === undefined ? [] : [userById(userId), cashDrawerByUser(userId)]),
   ...(receivable_id === null ? [] : [receivableById(receivable_id)]),
   cashMovementById(offline_id),
   refusedMovementById(offline_id),
@@ -208,7 +208,7 @@ export function movedBy(
   { kind, session_id, at, userId }: Pick<CashMovementUpload, 'kind' | 'session_id' | 'at' | 'userId'>,
 ) {
   if (userId === undefined) return []
-  const [closed, known] = [rows.get(cashSessionByName(session_id))?.closed_at ?? null, sessionsOf(rows, userId)]
+  const [closed, known] = [rows.get(cashSessionByName(session_id))?.closed_at ?? null, listDrawerSessions(rows, userId)]
   const opened_at = known.find((each) => each.session_id === session_id)?.opened_at ?? null
   return movedCancellations(rows, {
     ...{ userId, session_id },
@@ -219,7 +219,7 @@ export function movedBy(
 
 /** A repeated upload, an upload with invalid content, one of another user's drawer, or a new movement. */
 function decideMovement(rows: Rows, upload: CashMovementUpload, context: DecisionContext): Decision {
-  if (isImpossibleAtTill(upload.at, context.now)) return invalid('at', IMPOSSIBLE_AT_TILL)
+  if (isImpossibleAtTill(upload.at, context.now)) return refuseField('at', IMPOSSIBLE_AT_TILL)
   const counted = countedOf(rows, upload)
   if (counted !== null && isRefusal(counted)) return counted
   const { session_id, kind, amount, at, reason, receivable_id, userId } = upload
@@ -249,8 +249,8 @@ const MAX_REFUSED = 200
 
 /** Keeps a movement of another user's drawer for a person (CASH-1000). */
 function keepRefused(rows: Rows, id: number, sent: Omit<DataOf<'CashMovementRefused'>, 'id'>): Decision {
-  if ((rows.get(cashDrawerOf(sent.user_id))?.refused_count ?? 0) >= MAX_REFUSED)
-    return invalid('offline_id', 'há movimentos recusados demais deste usuário: resolva-os no painel')
+  if ((rows.get(cashDrawerByUser(sent.user_id))?.refused_count ?? 0) >= MAX_REFUSED)
+    return refuseField('offline_id', 'há movimentos recusados demais deste usuário: resolva-os no painel')
   const refused = event('CashMovementRefused', { ...sent, id })
   return accept('created', refused.subject, [refused], [], { warnings: [], isRefused: true })
 }
@@ -331,7 +331,7 @@ function eventsOf(
   if (kind === 'opened')
     return known?.opened_at ? refuse('session_open') : [event('CashSessionOpened', { ...movement, amount }), ...moved()]
   if (toCents(known?.doc[kind] ?? '0.00') + toCents(amount) > MAX_CENTS)
-    return invalid('amount', 'a soma é grande demais')
+    return refuseField('amount', 'a soma é grande demais')
   const paid =
     receivable_id === null
       ? []
@@ -354,8 +354,8 @@ function receive(
   const paid = tillReceiptEvents(receivableSide, rows, receivableId, { ...received, payment_method: 'cash' })
   const open = rows.get(receivableById(receivableId))?.open_cents ?? 0
   const isSeen = open > 0 || !isRefusal(permit('see_all_sales'))
-  if (!paid || !isSeen) return invalid('receivable_id', 'conta não encontrada')
-  return paid.excess_cents > 0 ? invalid('amount', `é mais que o valor em aberto, ${fromCents(open)}`) : paid.events
+  if (!paid || !isSeen) return refuseField('receivable_id', 'conta não encontrada')
+  return paid.excess_cents > 0 ? refuseField('amount', `é mais que o valor em aberto, ${fromCents(open)}`) : paid.events
 }
 
 /** The drawer first, with all that was counted in cash; then the other payment types by id. */
@@ -364,11 +364,11 @@ function countedOf(rows: Rows, { counted }: CashMovementUpload): CashMovement['c
   const sums = new Map<number | null, bigint>()
   for (const [key, amount] of Object.entries(counted)) {
     const type = key === 'cash' ? null : rows.get(paymentTypeById(Number(key)))
-    if (key !== 'cash' && !type) return invalid(`counted.${key}`, 'forma de pagamento não encontrada')
+    if (key !== 'cash' && !type) return refuseField(`counted.${key}`, 'forma de pagamento não encontrada')
     const way = !type || type.doc.is_cash ? null : type.id
     sums.set(way, (sums.get(way) ?? 0n) + toBigCents(amount))
   }
-  if ((sums.get(null) ?? 0n) > BigInt(MAX_CENTS)) return invalid('counted', 'a soma é grande demais')
+  if ((sums.get(null) ?? 0n) > BigInt(MAX_CENTS)) return refuseField('counted', 'a soma é grande demais')
   return [...sums]
     .map(([payment_type_id, cents]) => ({ payment_type_id, amount: fromCents(Number(cents)) }))
     .sort((a, b) => (a.payment_type_id ?? 0) - (b.payment_type_id ?? 0))
@@ -390,5 +390,5 @@ export function isOfOther(rows: Rows, name: SessionName, userId: number | undefi
 /** Refusal of a session that is unknown or closed: its drawer has been counted. */
 export function findClosedSession(rows: Rows, name: SessionName): Refusal | null {
   const session = name ? rows.get(cashSessionByName(name)) : null
-  return name && session?.closed_at !== null ? invalid('cash_session_id', 'não é uma sessão de caixa aberta') : null
+  return name && session?.closed_at !== null ? refuseField('cash_session_id', 'não é uma sessão de caixa aberta') : null
 }

@@ -6,10 +6,10 @@ import { accept, command } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { type CategoryFields, categoryByExternalId, categoryById, categoryByName } from '#projections/catalog.ts'
-import { changesShape, recordedValues, wholeShape } from '#records/field.ts'
+import { changesShape, toRecordedValues, wholeShape } from '#records/field.ts'
 import { CATEGORY_FIELDS } from '#records/items.ts'
 import type { CommandWarnings } from './item-input.ts'
-import { changedRecordFields, duplicateOf, isEmpty, namedRefs, type RecordId, spelledAlike } from './record-commands.ts'
+import { isEmpty, namedRefs, pickChanges, type RecordId, refuseDuplicate, warnSpelledAlike } from './record-commands.ts'
 
 /** Body of POST /catalog/categories and of PUT by-external (its external id comes from the path). */
 export const CreateCategoryInput = z.strictObject(wholeShape(CATEGORY_FIELDS))
@@ -20,7 +20,7 @@ export const createCategory = command<CreateCategoryInput>({
   permission: 'edit_catalog',
   needs: uniqueRefs,
   decide(rows, input, { nextId }) {
-    const fields = recordedValues(CATEGORY_FIELDS, input)
+    const fields = toRecordedValues(CATEGORY_FIELDS, input)
     const duplicate = findDuplicate(rows, fields, null)
     if (duplicate) return duplicate
     const created = event('CategoryCreated', { id: nextId('category'), ...fields })
@@ -48,7 +48,7 @@ export const replaceCategory = command<ReplaceCategoryInput>({
     const { id } = known
     if (known.deleted_at)
       return accept('updated', `category/${id}`, [event('CategoryRevived', { id, ...fields })], [], remarks)
-    return changed(id, changedRecordFields(known.doc, fields), remarks)
+    return changed(id, pickChanges(known.doc, fields), remarks)
   },
 })
 
@@ -66,7 +66,7 @@ export const updateCategory = command<UpdateCategoryInput>({
     const known = rows.get(categoryById(id))
     if (!known || known.deleted_at) return refuse('not_found')
     const duplicate = findDuplicate(rows, patch, id)
-    return duplicate ?? changed(id, changedRecordFields(known.doc, patch), alike(rows, patch.name, id))
+    return duplicate ?? changed(id, pickChanges(known.doc, patch), alike(rows, patch.name, id))
   },
 })
 
@@ -92,13 +92,13 @@ function uniqueRefs({ name, external_id }: UniqueFields): AnyRef[] {
 
 /** Refusal if another category has this name or external id; the name is checked first. */
 function findDuplicate(rows: Rows, { name, external_id }: UniqueFields, ownId: number | null): Refusal | null {
-  const sameName = name === undefined ? null : duplicateOf('name', rows.get(categoryByName(name)), ownId)
+  const sameName = name === undefined ? null : refuseDuplicate('name', rows.get(categoryByName(name)), ownId)
   if (sameName || !external_id) return sameName
-  return duplicateOf('external_id', rows.get(categoryByExternalId(external_id)), ownId)
+  return refuseDuplicate('external_id', rows.get(categoryByExternalId(external_id)), ownId)
 }
 
 const alike = (rows: Rows, name: string | undefined, ownId: number | null) =>
-  spelledAlike(rows, { byName: categoryByName }, name, ownId)
+  warnSpelledAlike(rows, { byName: categoryByName }, name, ownId)
 
 function changed(id: number, changes: UniqueFields, remarks: CommandWarnings | undefined) {
   if (isEmpty(changes)) return accept('unchanged', `category/${id}`, [], [], remarks)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { pictureProblem } from '#domain/images.ts'
 import { Instant } from '#domain/instant.ts'
-import { invalid, refuse } from '#domain/refusals.ts'
+import { refuse, refuseField } from '#domain/refusals.ts'
 import { Id, limitedText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
@@ -10,7 +10,7 @@ import { companyLogos } from '#projections/catalog.ts'
 import { companyRef, ownCompany } from '#projections/companies.ts'
 import { COMPANY_FIELDS } from '#records/company-settings.ts'
 import { changesShape, wholeShape } from '#records/field.ts'
-import { changedRecordFields, isEmpty } from './record-commands.ts'
+import { isEmpty, pickChanges } from './record-commands.ts'
 
 /** The id is part of the input: a company needs an id and a ledger before its first event. */
 export const RegisterCompanyInput = z.strictObject({
@@ -45,7 +45,7 @@ export const updateCompany = command<UpdateCompanyInput>({
   decide(rows, input, { companyId }) {
     const company = rows.get(ownCompany)
     if (!company) return refuse('not_found')
-    const changes = changedRecordFields(company.doc, input)
+    const changes = pickChanges(company.doc, input)
     if (isEmpty(changes)) return accept('unchanged', `company/${companyId}`)
     return accept('updated', `company/${companyId}`, [event('CompanyUpdated', { id: companyId, changes })])
   },
@@ -57,7 +57,7 @@ export const correctClock = command<object>({
   needs: () => [ownCompany],
   decide(rows, _input, { companyId, aheadUntil }) {
     if (!rows.get(ownCompany)) return refuse('not_found')
-    if (aheadUntil === null) return invalid('company', 'o livro não está adiantado em relação ao relógio')
+    if (aheadUntil === null) return refuseField('company', 'o livro não está adiantado em relação ao relógio')
     const subject = `company/${companyId}`
     return accept('updated', subject, [event('CompanyClockCorrected', { id: companyId, ahead_until: aheadUntil })])
   },
@@ -82,7 +82,7 @@ export const recordRestore = command<RestoreInput>({
   needs: () => [ownCompany],
   decide(rows, input, { companyId, recordedAt: now }) {
     if (!rows.get(ownCompany)) return refuse('not_found')
-    if (input.lost_after > now) return invalid('lost_after', 'não pode estar no futuro')
+    if (input.lost_after > now) return refuseField('lost_after', 'não pode estar no futuro')
     return accept('updated', `company/${companyId}`, [event('InstallationRestored', { id: companyId, ...input })])
   },
 })
@@ -101,7 +101,7 @@ export const setCompanyLogo = command<SetLogoInput>({
     const company = rows.get(ownCompany)
     if (!company) return refuse('not_found')
     const problem = pictureProblem(content)
-    if (problem !== null) return invalid('content', problem)
+    if (problem !== null) return refuseField('content', problem)
     const digest = createHash('sha256').update(content).digest()
     const logo_url = logoUrl(companyId, digest.toString('hex'))
     if (company.doc.logo_url === logo_url) return accept('unchanged', `company/${companyId}`)
@@ -152,9 +152,10 @@ export const moveTestClock = command<MoveTestClockInput>({
     if (!is_test) return refuse('not_test_company')
     const field = input.now ? 'now' : 'advance_days'
     const by_ms = input.now ? Date.parse(input.now) - Date.parse(now) : (input.advance_days ?? 0) * DAY_MS
-    if (by_ms <= 0) return invalid(field, 'deve ser depois da hora atual da empresa: o relógio só anda para a frente')
+    if (by_ms <= 0)
+      return refuseField(field, 'deve ser depois da hora atual da empresa: o relógio só anda para a frente')
     if (clock_ahead_ms + by_ms > MAX_AHEAD_MS)
-      return invalid(
+      return refuseField(
         field,
         `o relógio pode ser avançado no máximo ${MAX_DAYS} dias: apague os dados de teste para voltar`,
       )
@@ -183,7 +184,7 @@ export const makeTestTwin = command<MakeTestTwinInput>({
   needs: () => [ownCompany],
   decide(rows, { twin_id }, { companyId }) {
     const company = companyRef(rows)
-    if (company.is_test) return invalid('company', 'já é uma empresa de teste')
+    if (company.is_test) return refuseField('company', 'já é uma empresa de teste')
     const subject = `company/${companyId}`
     if (company.twin_id !== null) return accept('unchanged', subject)
     return accept('updated', subject, [event('TestTwinMade', { id: companyId, twin_id })])

@@ -1,18 +1,18 @@
 import * as z from 'zod'
 import { AccessKey, readAccessKey, withoutZeros } from '#domain/fiscal-values.ts'
 import { dateInZone, IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
-import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import { boundedText, limitedText, REQUIRED_FIELD } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { FISCAL_DOCUMENT_STATUSES } from '#events/sale-events.ts'
 import { accept, command } from '#ledger/command.ts'
 import type { Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { companyRef, ownCompany, timezoneOf } from '#projections/companies.ts'
+import { companyRef, getTimezone, ownCompany } from '#projections/companies.ts'
 import { type DocumentHolder, documentNames, fiscalDocumentByName } from '#projections/fiscal-documents.ts'
 import { returnById } from '#projections/returns.ts'
 import { type FiscalDocument, type SaleRow, saleById } from '#projections/sales.ts'
-import { changedRecordFields, isEmpty } from './record-commands.ts'
+import { isEmpty, pickChanges } from './record-commands.ts'
 
 const Model = limitedText(20, 'deve ser o código do modelo com dois caracteres, como "65"').regex(/^[0-9A-Z]{2}$/, {
   error: 'deve ser o código do modelo com dois caracteres, como "65"',
@@ -113,7 +113,7 @@ export const recordFiscalDocument = command<FiscalDocumentInput>({
       findWrongKey(rows, document, now) ??
       findOtherHolder(rows, { sale_id: id, return_id: null }, document, input)
     if (refused) return refused
-    if (known && isEmpty(changedRecordFields(known, document))) return accept('unchanged', `sale/${id}`)
+    if (known && isEmpty(pickChanges(known, document))) return accept('unchanged', `sale/${id}`)
     return accept('updated', `sale/${id}`, [event('FiscalDocumentRecorded', { id, ...document })])
   },
 })
@@ -143,9 +143,9 @@ function findWrongKey(rows: Rows, { access_key }: DocumentFacts, now: string): R
   if (access_key === null) return null
   const { cnpj, month } = readAccessKey(access_key)
   if (cnpjRoot(cnpj) !== cnpjRoot(companyRef(rows).cnpj))
-    return invalid('access_key', 'é de um documento de outro CNPJ')
-  const isFuture = month > dateInZone(now, timezoneOf(rows)).slice(0, month.length)
-  return isFuture ? invalid('access_key', 'é de um mês que ainda não começou') : null
+    return refuseField('access_key', 'é de um documento de outro CNPJ')
+  const isFuture = month > dateInZone(now, getTimezone(rows)).slice(0, month.length)
+  return isFuture ? refuseField('access_key', 'é de um mês que ainda não começou') : null
 }
 
 const namesOf = ({ model = null, series = null, number = '', access_key = null }: Partial<Identified>) =>
@@ -217,13 +217,13 @@ function findObstacle(
   { status, authorized_at }: DocumentFacts,
   now: string,
 ): Refusal | null {
-  if (authorized_at && isImpossible(authorized_at, now)) return invalid('authorized_at', IMPOSSIBLE)
-  if (sale.status === 'cancelled' && status !== 'cancelled') return invalid('sale', 'a venda está cancelada')
+  if (authorized_at && isImpossible(authorized_at, now)) return refuseField('authorized_at', IMPOSSIBLE)
+  if (sale.status === 'cancelled' && status !== 'cancelled') return refuseField('sale', 'a venda está cancelada')
   if (known?.status === 'authorized' && !same) return refuse('fiscal_document_issued')
   if (same?.status === 'cancelled' && status !== 'cancelled')
-    return invalid('status', 'um documento cancelado não volta a valer')
+    return refuseField('status', 'um documento cancelado não volta a valer')
   if (same?.status === 'authorized' && status === 'contingency')
-    return invalid('status', 'um documento autorizado não volta à contingência')
+    return refuseField('status', 'um documento autorizado não volta à contingência')
   return null
 }
 
@@ -240,16 +240,17 @@ export const recordReturnDocument = command<DocumentFacts & { readonly id: numbe
     if (!of) return refuse('not_found')
     const known = of.doc.fiscal_document && toDocumentFacts(of.doc.fiscal_document)
     const isSame = known !== null && isSameDocument(known, document)
-    if (document.authorized_at && isImpossible(document.authorized_at, now)) return invalid('authorized_at', IMPOSSIBLE)
+    if (document.authorized_at && isImpossible(document.authorized_at, now))
+      return refuseField('authorized_at', IMPOSSIBLE)
     if (known?.status === 'authorized' && !isSame) return refuse('fiscal_document_issued')
     if (isSame && known.status === 'cancelled' && document.status !== 'cancelled')
-      return invalid('status', 'um documento cancelado não volta a valer')
+      return refuseField('status', 'um documento cancelado não volta a valer')
     if (isSame && known.status === 'authorized' && document.status === 'contingency')
-      return invalid('status', 'um documento autorizado não volta à contingência')
+      return refuseField('status', 'um documento autorizado não volta à contingência')
     const holder = { sale_id: of.sale_id, return_id: id }
     const refused = findWrongKey(rows, document, now) ?? findOtherHolder(rows, holder, document, document)
     if (refused) return refused
-    if (known && isEmpty(changedRecordFields(known, document))) return accept('unchanged', `return/${id}`)
+    if (known && isEmpty(pickChanges(known, document))) return accept('unchanged', `return/${id}`)
     return accept('updated', `return/${id}`, [event('ReturnDocumentRecorded', { id, ...document })])
   },
 })

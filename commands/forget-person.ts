@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { addYears, dateInZone, startOfDay } from '#domain/instant.ts'
 import { PERSON_PARTS, type PersonKind } from '#domain/person-values.ts'
-import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import { boundedText } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { FORGETTING_GROUNDS, type ForgettingGround } from '#events/person-events.ts'
@@ -9,7 +9,7 @@ import { accept, command, type Decision, type DecisionContext, type NewEvent } f
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { markTable, plainSql } from '#postgres/table-marks.ts'
-import { ownCompany, timezoneOf } from '#projections/companies.ts'
+import { getTimezone, ownCompany } from '#projections/companies.ts'
 import { IS_OPEN } from '#projections/finance.ts'
 import { orderById } from '#projections/orders.ts'
 import { customerById, erasureRef, supplierById } from '#projections/people.ts'
@@ -180,7 +180,7 @@ const needs = ({ kind, id }: PersonRetention) => [ownCompany, REFS[kind](id), er
 
 /** Finds what still needs the person: documents authorized within the retention period, and open records. */
 const lookup = (rows: Rows, { kind, id, retention_years }: PersonRetention, now: string) => {
-  const zone = timezoneOf(rows)
+  const zone = getTimezone(rows)
   const { name, text } = holdingStatement(kind)
   return { name, text: plainSql(text), values: [id, documentsSince(retention_years, dateInZone(now, zone), zone)] }
 }
@@ -294,7 +294,7 @@ function endAccess(rows: Rows, id: number): NewEvent[] {
 
 /** Same rules as for a deactivation: not oneself, and not the last owner. */
 function userRefusal(rows: Rows, id: number, { actor }: DecisionContext): Refusal | null {
-  if (actor === `user/${id}`) return invalid('id', 'não pode ser o próprio usuário')
+  if (actor === `user/${id}`) return refuseField('id', 'não pode ser o próprio usuário')
   return isLastOwner(rows, id) ? refuse('last_owner') : null
 }
 
@@ -305,7 +305,7 @@ interface HoldingDetails extends HoldingPeriod, Omit<Holding, 'needs'> {
 
 function holdingOf(rows: Rows, { retention_years }: PersonRetention, { found, now }: DecisionContext): HoldingDetails {
   const [{ needs, count, finished_orders }] = found as [Holding]
-  const zone = timezoneOf(rows)
+  const zone = getTimezone(rows)
   return { ...holdingPeriod(needs, retention_years, zone), count, finished_orders, today: dateInZone(now, zone) }
 }
 

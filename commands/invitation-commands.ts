@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import { forgotten, type Refusal, refuse } from '#domain/refusals.ts'
+import { type Refusal, refuse, refuseForgotten } from '#domain/refusals.ts'
 import { isLinkHeld } from '#domain/rights.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command, type DecisionContext, isRefusal, type PrivateRow } from '#ledger/command.ts'
@@ -8,8 +8,8 @@ import { ownCompany } from '#projections/companies.ts'
 import {
   type Invitation,
   type InvitationCount,
+  invitationByUser,
   invitationCounts,
-  invitationOf,
   invitations,
   ownInvitationCount,
   personByEmail,
@@ -24,7 +24,7 @@ import {
   type OtherCompany,
   otherCompaniesLookup,
   permitOwner,
-  takenEmail,
+  refuseTakenEmail,
   termsFor,
 } from './user-commands.ts'
 
@@ -57,7 +57,7 @@ export const inviteUser = command<InviteInput>({
     if (isRefusal(owner)) return owner
     const terms = termsFor(rows, role, given, context.recordedAt)
     if (isRefusal(terms)) return terms
-    const refusal = takenEmail(rows, email) ?? tooMany(rows, context)
+    const refusal = refuseTakenEmail(rows, email) ?? tooMany(rows, context)
     if (refusal) return refusal
     const invited = event('UserInvited', { id: context.nextId('user'), name, email, role, ...terms })
     const id = (invited.data as RecordId).id
@@ -73,7 +73,7 @@ export const renewInvitation = command<RecordId & LinkInput>({
   decide(rows, { id, token_hash }, context) {
     const user = rows.get(userById(id))?.doc
     if (user?.status !== 'invited' && user?.status !== 'cancelled') return refuse('not_found')
-    if (user.forgotten_at !== null) return forgotten(`user/${id}`)
+    if (user.forgotten_at !== null) return refuseForgotten(`user/${id}`)
     const owner = permitOwner(context.permit, user.role)
     if (isRefusal(owner)) return owner
     const refusal = tooMany(rows, context)
@@ -92,14 +92,14 @@ interface AcceptInput extends RecordId, LinkInput {
  * Accepts an invitation, once, by its latest link, before it expires, while its maker may invite the person.
  */
 export const acceptInvitation = command<AcceptInput>({
-  needs: ({ id }) => [userById(id), invitationOf(id)],
+  needs: ({ id }) => [userById(id), invitationByUser(id)],
   needsMore(rows, { id }) {
-    const [email, maker] = [rows.get(userById(id))?.doc.email, rows.get(invitationOf(id))?.made_by]
+    const [email, maker] = [rows.get(userById(id))?.doc.email, rows.get(invitationByUser(id))?.made_by]
     return [...(email ? [personByEmail(email)] : []), ...(maker ? [userById(maker)] : [])]
   },
   lookup: (rows, { id }) => otherCompaniesLookup(rows.get(userById(id))?.doc.email),
   decide(rows, { id, token_hash, generation }, { companyId, recordedAt: now, found }) {
-    const link = rows.get(invitationOf(id))
+    const link = rows.get(invitationByUser(id))
     if (!link?.token_hash?.equals(token_hash) || link.expires_at <= now) return refuse('not_found')
     const user = rows.get(userById(id))?.doc
     if (user?.status !== 'invited' || !isHeld(rows, link, user)) return refuse('not_found')

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { ITEM_TAX_FIELDS, itemTaxProblem } from '#domain/fiscal-values.ts'
-import { mergedMetadata, sameBarcodes, wholeMetadata } from '#domain/record-values.ts'
-import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { mergeMetadata, sameBarcodes, wholeMetadata } from '#domain/record-values.ts'
+import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import { Id, NewExternalId } from '#domain/text.ts'
 import { ITEM_SHOP_FIELDS } from '#events/catalog-events.ts'
 import { event } from '#events/catalogue.ts'
@@ -9,11 +9,10 @@ import { accept, command, type Grant, isRefusal, type Permit } from '#ledger/com
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import {
-  barcodeHolderOf,
+  barcodeHolderByCode,
   type Codes,
   categoryById,
-  codesOf,
-  gtinHoldersOf,
+  gtinHoldersByGtin,
   type ItemDocument,
   type ItemFields,
   type ItemRow,
@@ -21,10 +20,11 @@ import {
   itemByExternalId,
   itemById,
   itemByVariant,
-  variantCountOf,
+  listItemCodes,
+  variantCountByItem,
 } from '#projections/catalog.ts'
-import { stockOf } from '#projections/stock.ts'
-import { recordedValues, wholeShape } from '#records/field.ts'
+import { getStock } from '#projections/stock.ts'
+import { toRecordedValues, wholeShape } from '#records/field.ts'
 import { DEFAULT_ITEM_TYPE, ITEM_FIELDS, ITEM_OWN_DEFINITIONS } from '#records/items.ts'
 import {
   brokenPieceWarnings,
@@ -35,7 +35,7 @@ import {
   NO_STOCK_OF_SERVICES,
   priceWarnings,
 } from './item-input.ts'
-import { changedRecordFields, duplicateOf, isEmpty, permitAll, type RecordId } from './record-commands.ts'
+import { isEmpty, permitAll, pickChanges, type RecordId, refuseDuplicate } from './record-commands.ts'
 import { countStock, moveStock, normalizeQuantity } from './stock-commands.ts'
 
 /** Body of POST /catalog/items and of PUT by-external (its external id comes from the path). */
@@ -107,8 +107,8 @@ export const replaceItem = command<ReplaceItemInput & Strict>({
       return accept('created', created.subject, [created], [], remarks)
     }
     const { id } = known
-    const changes = changedRecordFields<Partial<ItemFields>>(known.doc, fields)
-    const counted = countStock({ id, type: input.type, stock: stockOf(rows, id) }, input.stock)
+    const changes = pickChanges<Partial<ItemFields>>(known.doc, fields)
+    const counted = countStock({ id, type: input.type, stock: getStock(rows, id) }, input.stock)
     const granted = permitItemChanges(permit, changes, counted.length > 0)
     if (isRefusal(granted)) return granted
     const changed = updatedBy(known.doc, changes, { ...granted, ...moving })
@@ -134,7 +134,7 @@ export const updateItem = command<UpdateItemInput & Strict>({
     const known = rows.get(itemById(id))
     if (!known || known.deleted_at) return refuse('not_found')
     const { stock: _stock, stock_adjustment: _adjustment, ...rest } = input
-    const metadata = mergedMetadata(known.doc.metadata, rest.metadata)
+    const metadata = mergeMetadata(known.doc.metadata, rest.metadata)
     if (metadata && isRefusal(metadata)) return metadata
     const fields = {
       ...rest,
@@ -147,16 +147,16 @@ export const updateItem = command<UpdateItemInput & Strict>({
     const shared = findSharedCodes(rows, { gtin: input.gtin, barcode: input.barcode, strict }, id)
     if (shared && isRefusal(shared)) return shared
     if (rest.min_stock && (fields.type ?? known.doc.type) === 'service')
-      return invalid('min_stock', NO_STOCK_OF_SERVICES)
-    const moved = moveStock({ id, type: fields.type ?? known.doc.type, stock: stockOf(rows, id) }, input)
+      return refuseField('min_stock', NO_STOCK_OF_SERVICES)
+    const moved = moveStock({ id, type: fields.type ?? known.doc.type, stock: getStock(rows, id) }, input)
     if (isRefusal(moved)) return moved
-    const changes = changedRecordFields<Partial<ItemFields>>(known.doc, fields)
+    const changes = pickChanges<Partial<ItemFields>>(known.doc, fields)
     const granted = permitItemChanges(permit, changes, moved.length > 0)
     if (isRefusal(granted)) return granted
     const moving = permitBarcodes(rows, permit, changes, id, now)
     if (isRefusal(moving)) return moving
     const contradiction = itemTaxProblem({ ...known.doc, ...changes })
-    if (contradiction) return invalid(contradiction.field, contradiction.message)
+    if (contradiction) return refuseField(contradiction.field, contradiction.message)
     // Same order as in replaceItem.
     const events = [...moved, ...updatedBy(known.doc, changes, { ...granted, ...moving })]
     const outcome = events.length > 0 ? 'updated' : 'unchanged'
@@ -168,7 +168,7 @@ export const updateItem = command<UpdateItemInput & Strict>({
 /** Removes an item from lists and sales and frees its barcode, without deleting it. Not with variants. */
 export const deactivateItem = command<RecordId>({
   permission: 'edit_catalog',
-  needs: ({ id }) => [itemById(id), variantCountOf(id)],
+  needs: ({ id }) => [itemById(id), variantCountByItem(id)],
   decide(rows, { id }) {
     const known = rows.get(itemById(id))
     if (!known || known.deleted_at) return refuse('not_found')
@@ -227,23 +227,23 @@ const permitItemChanges = (permit: Permit, changes: Partial<ItemFields>, movesSt
 const BARCODE_DAYS = 30
 
 const formerHolderRefs = (rows: Rows, item: Codes): AnyRef[] =>
-  codesOf(item).flatMap((code) => {
-    const holder = rows.get(barcodeHolderOf(code))
+  listItemCodes(item).flatMap((code) => {
+    const holder = rows.get(barcodeHolderByCode(code))
     return holder ? [itemById(holder.item_id)] : []
   })
 
 /** Whether another item has the code, or had it within the last days. */
 function isOfOther(rows: Rows, code: string, ownId: number | null, now: string): boolean {
-  const holder = rows.get(barcodeHolderOf(code))
+  const holder = rows.get(barcodeHolderByCode(code))
   const item = holder && holder.item_id !== ownId ? rows.get(itemById(holder.item_id)) : null
   if (!item) return false
-  if (item.deleted_at === null && codesOf(item.doc).includes(code)) return true
+  if (item.deleted_at === null && listItemCodes(item.doc).includes(code)) return true
   return Date.parse(now) - Date.parse(item.deleted_at ?? item.updated_at) <= BARCODE_DAYS * 24 * 3600 * 1000
 }
 
 /** An item under the barcode of another one changes the price at which tills sell it. */
 const permitBarcodes = (rows: Rows, permit: Permit, item: Codes, ownId: number | null, now: string): Grant | Refusal =>
-  codesOf(item).some((code) => isOfOther(rows, code, ownId, now)) ? permit('change_price') : {}
+  listItemCodes(item).some((code) => isOfOther(rows, code, ownId, now)) ? permit('change_price') : {}
 
 /** The event of an item with these changes; none without any. */
 function updatedBy({ id, gtin, parent_id }: ItemDocument, changes: Partial<ItemFields>, granted: Grant) {
@@ -256,7 +256,7 @@ function updatedBy({ id, gtin, parent_id }: ItemDocument, changes: Partial<ItemF
 
 /** The first other active item with a GTIN. */
 const otherHolder = (rows: Rows, gtin: string, ownId: number | null): number | undefined =>
-  rows.get(gtinHoldersOf(gtin))?.item_ids.find((each) => each !== ownId)
+  rows.get(gtinHoldersByGtin(gtin))?.item_ids.find((each) => each !== ownId)
 
 function holderRefs(rows: Rows, { gtin }: { readonly gtin?: string | null }, ownId: number | null): AnyRef[] {
   const holder = gtin ? otherHolder(rows, gtin, ownId) : undefined
@@ -344,7 +344,7 @@ type ReplacedFields = Omit<ItemFields, ShopField> & Partial<Pick<ItemFields, Sho
 
 /** Recorded fields of a whole item except stock; absent ones are null, those of the shop stay absent. */
 function fieldsOf(externalId: string | null, input: ItemInput): ReplacedFields {
-  return { ...recordedValues(ITEM_OWN_DEFINITIONS, input), external_id: externalId, ...shopFieldsOf(input) }
+  return { ...toRecordedValues(ITEM_OWN_DEFINITIONS, input), external_id: externalId, ...shopFieldsOf(input) }
 }
 
 const shopFieldsOf = ({
@@ -375,8 +375,8 @@ const recordedOfNew = (fields: ReplacedFields) => withoutEmpty(recordedOf(fields
 
 function linkedRefs({ external_id, barcode, category_id, gtin, parent_id, variant }: LinkedFields): AnyRef[] {
   return [
-    ...(gtin ? [gtinHoldersOf(gtin)] : []),
-    ...codesOf({ barcode, gtin }).map(barcodeHolderOf),
+    ...(gtin ? [gtinHoldersByGtin(gtin)] : []),
+    ...listItemCodes({ barcode, gtin }).map(barcodeHolderByCode),
     ...(external_id ? [itemByExternalId(external_id)] : []),
     ...(barcode ? sameBarcodes(barcode).map(itemByBarcode) : []),
     ...(category_id ? [categoryById(category_id)] : []),
@@ -391,12 +391,12 @@ function findConflict(
   ownId: number | null,
 ): Refusal | null {
   const category = category_id ? rows.get(categoryById(category_id)) : null
-  if (category_id && (!category || category.deleted_at)) return invalid('category_id', 'categoria não encontrada')
+  if (category_id && (!category || category.deleted_at)) return refuseField('category_id', 'categoria não encontrada')
   const wrong = parent_id && variant ? findWrongVariant(rows, parent_id, variant, ownId) : null
   if (wrong) return wrong
-  const same = external_id ? duplicateOf('external_id', rows.get(itemByExternalId(external_id)), ownId) : null
+  const same = external_id ? refuseDuplicate('external_id', rows.get(itemByExternalId(external_id)), ownId) : null
   if (same || !barcode) return same
-  return duplicateOf('barcode', rows.get(itemByBarcode(barcode)), ownId)
+  return refuseDuplicate('barcode', rows.get(itemByBarcode(barcode)), ownId)
 }
 
 /** Refusal of a variant of an unknown item or of one that is a variant, or of a variant that exists. */
@@ -407,17 +407,17 @@ function findWrongVariant(
   ownId: number | null,
 ): Refusal | null {
   const parent = rows.get(itemById(parent_id))
-  if (!parent || parent.deleted_at) return invalid('parent_id', 'item não encontrado no catálogo')
-  if (parent_id === ownId || parent.parent_id !== null) return invalid('parent_id', 'é uma variação')
-  if (ownId !== null && hasVariants(rows, ownId)) return invalid('parent_id', 'o item tem variações')
-  return duplicateOf('variant', rows.get(itemByVariant(parent_id, variant)), ownId)
+  if (!parent || parent.deleted_at) return refuseField('parent_id', 'item não encontrado no catálogo')
+  if (parent_id === ownId || parent.parent_id !== null) return refuseField('parent_id', 'é uma variação')
+  if (ownId !== null && hasVariants(rows, ownId)) return refuseField('parent_id', 'o item tem variações')
+  return refuseDuplicate('variant', rows.get(itemByVariant(parent_id, variant)), ownId)
 }
 
-const hasVariants = (rows: Rows, id: number): boolean => (rows.get(variantCountOf(id))?.variants ?? 0) > 0
+const hasVariants = (rows: Rows, id: number): boolean => (rows.get(variantCountByItem(id))?.variants ?? 0) > 0
 
 /** The own variants of an item that becomes a variant. */
 const ownVariantRefs = ({ parent_id }: LinkedFields, ownId: number | null): AnyRef[] =>
-  parent_id && ownId !== null ? [variantCountOf(ownId)] : []
+  parent_id && ownId !== null ? [variantCountByItem(ownId)] : []
 
 /** Cost of a variant that is created without one: its maker may not see costs. */
 const costOfParent = (rows: Rows, { parent_id }: LinkedFields): string | null =>

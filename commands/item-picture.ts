@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { MAX_PICTURE_BYTES, PICTURE_TOO_LARGE, pictureProblem } from '#domain/images.ts'
-import { invalid, refuse } from '#domain/refusals.ts'
+import { refuse, refuseField } from '#domain/refusals.ts'
 import { Id, limitedText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
@@ -34,7 +34,7 @@ export const setItemPicture = command<SetPictureInput>({
     const item = rows.get(itemById(id))
     if (!item || item.deleted_at) return refuse('not_found')
     const problem = pictureProblem(content)
-    if (problem !== null) return invalid('content', problem)
+    if (problem !== null) return refuseField('content', problem)
     const digest = createHash('sha256').update(content).digest()
     const picture_url = pictureUrl(company_id, id, digest.toString('hex'))
     const row = { company_id, catalog_item_id: id, digest, content, stored_at }

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { fromCents, Money, toCents } from '#domain/money.ts'
-import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import { Id } from '#domain/text.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
@@ -26,7 +26,7 @@ export type SaleAccount = Pick<AccountObject<unknown>, 'open_amount' | 'payments
 const sumOf = (amounts: readonly string[]): number => amounts.reduce((sum, amount) => sum + toCents(amount), 0)
 
 /** Of a sale with its accounts, deleted ones left out. A cancellation gave everything back. */
-export function moneyOf({ status, received_cents, doc }: SoldMoney, accounts: readonly SaleAccount[]): SaleMoney {
+export function toSaleMoney({ status, received_cents, doc }: SoldMoney, accounts: readonly SaleAccount[]): SaleMoney {
   if (status === 'cancelled') return { received: 0, open: 0, given_back: 0 }
   const payments = accounts.flatMap(standingPayments)
   const lowered = payments.flatMap(({ kind, amount }) => (kind === 'return' ? [amount] : []))
@@ -43,7 +43,7 @@ export function saleMoney(rows: Rows, sale: SoldMoney & Pick<SaleRow, 'receivabl
     const account = rows.get(receivableById(id))
     return account && account.deleted_at === null ? [account.doc] : []
   })
-  return moneyOf(sale, accounts)
+  return toSaleMoney(sale, accounts)
 }
 
 /** What is due for goods, in cents, and the part of it that lowers what is owed. */
@@ -76,7 +76,7 @@ export type SaleRefunds = z.infer<typeof SaleRefunds>
 
 type PaidSale = Pick<SaleObject, 'payments'>
 
-/** Payment types that `refundsOf` reads. */
+/** Payment types that `toSaleRefunds` reads. */
 export const refundTypes = (
   { payment_type_ids }: Pick<SaleRow, 'payment_type_ids'>,
   refunds: SaleRefunds | null | undefined,
@@ -109,15 +109,19 @@ export function moneyTaken(
 }
 
 /** The stated refunds with the names of their payment types; they must be all the money that the sale took. */
-export function refundsOf(rows: Rows, { doc }: Pick<SaleRow, 'doc'>, refunds: SaleRefunds): SaleMoneyBack[] | Refusal {
+export function toSaleRefunds(
+  rows: Rows,
+  { doc }: Pick<SaleRow, 'doc'>,
+  refunds: SaleRefunds,
+): SaleMoneyBack[] | Refusal {
   const typeOf = (id: number) => rows.get(paymentTypeById(id))?.doc
   const named: SaleMoneyBack[] = []
   for (const [position, { payment_type_id, amount }] of refunds.entries()) {
     const type = typeOf(payment_type_id)
     const field = `refunds[${position}].payment_type_id`
-    if (!type) return invalid(field, 'forma de pagamento não encontrada')
+    if (!type) return refuseField(field, 'forma de pagamento não encontrada')
     if (isNoMoney(type))
-      return invalid(field, 'não devolve dinheiro: fiado e crédito de troca são desfeitos pelo cancelamento')
+      return refuseField(field, 'não devolve dinheiro: fiado e crédito de troca são desfeitos pelo cancelamento')
     named.push({ payment_type_id, name: type.name, amount })
   }
   const total = [...moneyTaken(doc, typeOf).values()].reduce((sum, cents) => sum + cents, 0)

@@ -1,13 +1,13 @@
 import { fromCents, toCents, toThousandths } from '#domain/money.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { testMarkOf } from '#projections/companies.ts'
+import { testMark } from '#projections/companies.ts'
 import { customerById } from '#projections/people.ts'
 import type { OfflineReturnWarning } from '#projections/returns.ts'
 import { userById } from '#projections/users.ts'
 import { findOlder, isFarAhead, isOfOther } from './cash-commands.ts'
 import type { MoneyDue } from './money-back.ts'
-import { type ReturnableSale, type ReturnLine, shareMoneyBack, stockOfReturn, worthOf } from './returned-goods.ts'
+import { type ReturnableSale, type ReturnLine, shareMoneyBack, shareWorth, stockOfReturn } from './returned-goods.ts'
 
 type Awaited = DataOf<'ReturnAwaited'>
 
@@ -37,9 +37,9 @@ export const sumOfParts = (amounts: readonly { readonly amount: string }[]): num
  */
 export function returnFact(rows: Rows, facts: ReturnFacts): DataOf<'SaleReturned'> {
   const { id, sent, goods, sale, creditedTo, isSettled } = facts
-  const lines = returnedLines(sent)
+  const lines = toReturnLines(sent)
   const total = sumOfParts(sent.refunds)
-  const { items, delivery_fee } = shareMoneyBack(goods, lines, [...worthOf(goods, lines), 0], total)
+  const { items, delivery_fee } = shareMoneyBack(goods, lines, [...shareWorth(goods, lines), 0], total)
   const warnings = warningsOf(rows, facts, total)
   return {
     id,
@@ -59,15 +59,15 @@ export function returnFact(rows: Rows, facts: ReturnFacts): DataOf<'SaleReturned
     ...(isSettled && { returned_by: sent.user_id }),
     ...(isSettled && sent.sale_offline_id !== null && { sale_offline_id: sent.sale_offline_id }),
     ...(warnings.length > 0 && { warnings }),
-    ...testMarkOf(rows),
+    ...testMark(rows),
   }
 }
 
-export const returnedLines = ({ items }: Pick<Awaited, 'items'>): ReturnLine[] =>
+export const toReturnLines = ({ items }: Pick<Awaited, 'items'>): ReturnLine[] =>
   items.map(({ quantity, ...item }) => ({ ...item, thousandths: toThousandths(quantity) }))
 
 /** The customer, if there is store credit to give, and one to give it to: neither deleted nor forgotten. */
-export function creditedCustomer(rows: Rows, customerId: number | null, storeCredit: string): number | null {
+export function findCreditedCustomer(rows: Rows, customerId: number | null, storeCredit: string): number | null {
   if (customerId === null || toCents(storeCredit) === 0) return null
   const known = rows.get(customerById(customerId))
   return known && known.deleted_at === null && known.doc.forgotten_at === null ? customerId : null

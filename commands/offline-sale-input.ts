@@ -137,7 +137,7 @@ export interface OfflineSaleUpload extends OfflineSale {
  * The customer, the cash session and the time of a cancellation are excluded, and so are details of payments: they do
  * not make a different sale.
  */
-export function fingerprintOf(sale: OfflineSale): string {
+export function fingerprintSale(sale: OfflineSale): string {
   const { offline_id, total, status, created_at } = sale
   const { amount_received, change } = cashOf(sale)
   const items = sale.items.map(({ product_id, offline_item_id, quantity, price, total }) => {

@@ -13,7 +13,7 @@ import type { Rows } from '#ledger/working-set.ts'
 import { itemById } from '#projections/catalog.ts'
 import type { OfflineSaleWarning } from '#projections/fiscal-documents.ts'
 import { customerById } from '#projections/people.ts'
-import { stockOf } from '#projections/stock.ts'
+import { getStock } from '#projections/stock.ts'
 import { paymentTypeById } from '#projections/stores.ts'
 import { userById } from '#projections/users.ts'
 import { findOlder, isFarAhead, isOfOther } from './cash-commands.ts'
@@ -25,7 +25,7 @@ type Parts = Pick<DataOf<'OfflineSaleCompleted'>, 'items' | 'payments' | 'change
 /** Remaining stock of each item with moved stock, in thousandths. */
 export function stockAfter(rows: Rows, items: Parts['items']): { id: number; thousandths: number }[] {
   return [...quantitiesTaken(items)].map(([id, taken]) => {
-    const before = stockOf(rows, id) ?? '0'
+    const before = getStock(rows, id) ?? '0'
     return { id, thousandths: toThousandths(before) - taken }
   })
 }

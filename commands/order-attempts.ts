@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { fromCents, fromThousandths, MAX_THOUSANDTHS, Money, Quantity, toCents, toThousandths } from '#domain/money.ts'
-import { carrierOf, hasBeenPaid } from '#domain/order-states.ts'
-import { forgotten, invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { findCarrier, hasBeenPaid } from '#domain/order-states.ts'
+import { type Refusal, refuse, refuseField, refuseForgotten } from '#domain/refusals.ts'
 import { boundedText, Id } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { ANSWER_RETENTION_MS, accept, command, isRefusal, type NewEvent } from '#ledger/command.ts'
@@ -16,10 +16,10 @@ import {
 } from '#projections/order-payments.ts'
 import { type OrderObject, type OrderRow, orderById } from '#projections/orders.ts'
 import { saleById } from '#projections/sales.ts'
-import { stockById, stockOf } from '#projections/stock.ts'
+import { getStock, stockById } from '#projections/stock.ts'
 import { storeById } from '#projections/stores.ts'
-import { quantityOf, saleRestocked } from './order-commands.ts'
-import { returnableOf } from './returned-goods.ts'
+import { saleRestocked, sumQuantity } from './order-commands.ts'
+import { toReturnableSale } from './returned-goods.ts'
 
 /** Limit of attempts per order: bounds the size of its record. */
 const MAX_ATTEMPTS = 50
@@ -66,15 +66,15 @@ export const startPayment = command<StartPaymentInput>({
     if (known && known.provider_payment_id !== null) return accept('unchanged', `order/${id}`)
     if (isKeyTaken(rows, input, recordedAt)) return refuse('idempotency_key_reuse')
     if (hasBeenPaid(order.doc.payments)) return refuse('order_already_paid')
-    if (order.doc.cancelled_at !== null) return invalid('status', 'o pedido está cancelado')
-    if (order.forgotten !== null) return forgotten(`order/${id}`)
+    if (order.doc.cancelled_at !== null) return refuseField('status', 'o pedido está cancelado')
+    if (order.forgotten !== null) return refuseForgotten(`order/${id}`)
     const store = rows.get(storeById(order.store_id))
-    if (!store?.enabled) return invalid('store_alias', 'a loja está desativada')
+    if (!store?.enabled) return refuseField('store_alias', 'a loja está desativada')
     if (known && known.refusal === null) return accept('unchanged', `order/${id}`)
     if (input.only_if_none_waits && order.doc.payments.some(isPaymentOpen))
-      return invalid('payments', 'o pedido já tem um pagamento que espera')
+      return refuseField('payments', 'o pedido já tem um pagamento que espera')
     if (!known && order.doc.payments.length >= MAX_ATTEMPTS)
-      return invalid('payments', `o pedido já tem ${MAX_ATTEMPTS} tentativas de pagamento`)
+      return refuseField('payments', `o pedido já tem ${MAX_ATTEMPTS} tentativas de pagamento`)
     const started = event('PaymentStarted', {
       id,
       attempt_id,
@@ -185,13 +185,14 @@ export const requestRefund = command<RequestRefundInput>({
       return refuse('idempotency_key_reuse')
     const payment = refundable(order, input.provider_payment_id ?? null)
     if (!payment) return refuse('order_not_paid')
-    const left = leftOf(payment, order.doc.refunds)
+    const left = refundableCents(payment, order.doc.refunds)
     const cents = input.amount ? toCents(input.amount) : left
-    if (left === 0) return invalid('amount', 'todo o valor já foi estornado ou está em processamento')
-    if (cents === 0) return invalid('amount', 'deve ser maior que zero')
-    if (cents > left) return invalid('amount', `deve ser no máximo ${fromCents(left)}, o que ainda não foi estornado`)
+    if (left === 0) return refuseField('amount', 'todo o valor já foi estornado ou está em processamento')
+    if (cents === 0) return refuseField('amount', 'deve ser maior que zero')
+    if (cents > left)
+      return refuseField('amount', `deve ser no máximo ${fromCents(left)}, o que ainda não foi estornado`)
     if (!known && order.doc.refunds.length >= MAX_REFUNDS)
-      return invalid('refunds', `o pedido já tem ${MAX_REFUNDS} estornos`)
+      return refuseField('refunds', `o pedido já tem ${MAX_REFUNDS} estornos`)
     const restock = restockOf(rows, order, input.restock ?? [])
     if (isRefusal(restock)) return restock
     const requested = event('OrderRefundRequested', {
@@ -215,7 +216,7 @@ export const isPaid = (payment: PaymentObject | null | undefined): payment is Pa
 function refundable({ doc, carrying_payment_id }: Readonly<OrderRow>, named: string | null): PaidPayment | null {
   const payment =
     named === null
-      ? carrierOf(doc.payments, carrying_payment_id)
+      ? findCarrier(doc.payments, carrying_payment_id)
       : doc.payments.find(({ provider_payment_id }) => provider_payment_id === named)
   return isPaid(payment) ? payment : null
 }
@@ -224,7 +225,7 @@ function refundable({ doc, carrying_payment_id }: Readonly<OrderRow>, named: str
  * Refundable amount in cents: neither refunded nor pending. The provider's record may lag behind its responses, so the
  * larger sum counts.
  */
-export function leftOf(payment: PaidPayment, refunds: readonly RefundObject[]): number {
+export function refundableCents(payment: PaidPayment, refunds: readonly RefundObject[]): number {
   const sum = (status: RefundObject['status']) =>
     refunds
       .filter((refund) => refund.provider_payment_id === payment.provider_payment_id && refund.status === status)
@@ -245,19 +246,19 @@ export function leftToRestock(
 ): number {
   const isCounted = ({ status }: RefundObject) => (goods_out === null ? status !== 'refused' : status === 'pending')
   const back = refunds.filter(isCounted).flatMap(({ restock }) => restock)
-  return Math.max(0, quantityOf(goods_out ?? items, itemId) - quantityOf(back, itemId))
+  return Math.max(0, sumQuantity(goods_out ?? items, itemId) - sumQuantity(back, itemId))
 }
 
 /** Checks returned goods: items of the order, at most the ordered quantity, with tracked stock. */
 function restockOf(rows: Rows, { doc }: Readonly<OrderRow>, requested: Restock): Restock | Refusal {
   for (const [index, { catalog_item_id }] of requested.entries()) {
-    if (quantityOf(doc.items, catalog_item_id) === 0)
-      return invalid(`restock[${index}].catalog_item_id`, 'o pedido não tem este item')
-    if (stockOf(rows, catalog_item_id) === null)
-      return invalid(`restock[${index}].catalog_item_id`, 'o item não tem controle de estoque')
+    if (sumQuantity(doc.items, catalog_item_id) === 0)
+      return refuseField(`restock[${index}].catalog_item_id`, 'o pedido não tem este item')
+    if (getStock(rows, catalog_item_id) === null)
+      return refuseField(`restock[${index}].catalog_item_id`, 'o item não tem controle de estoque')
     const left = leftToRestock(doc, catalog_item_id)
-    if (quantityOf(requested, catalog_item_id) > left)
-      return invalid(`restock[${index}].quantity`, `deve somar no máximo ${fromThousandths(left)}`)
+    if (sumQuantity(requested, catalog_item_id) > left)
+      return refuseField(`restock[${index}].quantity`, `deve somar no máximo ${fromThousandths(left)}`)
   }
   return requested.map(({ catalog_item_id, quantity }) => ({
     catalog_item_id,
@@ -272,7 +273,7 @@ export type RefuseRefundInput = z.infer<typeof RefuseRefundInput>
 export const refuseRefund = command<RefuseRefundInput>({
   needs: ({ id }) => [orderById(id)],
   decide(rows, { id, refund_id, reason }) {
-    const refund = refundOf(rows, id, refund_id)
+    const refund = findRefund(rows, id, refund_id)
     if (!refund) return refuse('not_found')
     if (refund.status !== 'pending') return accept('unchanged', `order/${id}`)
     return accept('updated', `order/${id}`, [event('OrderRefundRefused', { id, refund_id, reason })])
@@ -290,7 +291,7 @@ export const completeRefund = command<CompleteRefundInput>({
   needs: ({ id }) => [orderById(id)],
   needsMore: (rows, { id }) => restockRefs(rows.get(orderById(id))),
   decide(rows, { id, refund_id, provider_refund_id }) {
-    const refund = refundOf(rows, id, refund_id)
+    const refund = findRefund(rows, id, refund_id)
     if (!refund) return refuse('not_found')
     if (refund.status === 'completed') return accept('unchanged', `order/${id}`)
     return accept('updated', `order/${id}`, [
@@ -300,7 +301,7 @@ export const completeRefund = command<CompleteRefundInput>({
   },
 })
 
-export const refundOf = (rows: Rows, orderId: number, refundId: string): RefundObject | undefined =>
+export const findRefund = (rows: Rows, orderId: number, refundId: string): RefundObject | undefined =>
   rows.get(orderById(orderId))?.doc.refunds.find(({ refund_id }) => refund_id === refundId)
 
 /** Rows of goods that may return with refunds of an order: of its sale, and of their stock. */
@@ -318,7 +319,7 @@ export function stockReturned(rows: Rows, doc: OrderObject, completed: readonly 
   const lines = completed.flatMap(({ restock }) => restock)
   const others = { ...doc, refunds: doc.refunds.filter((refund) => !completed.includes(refund)) }
   const moves = [...new Set(lines.map(({ catalog_item_id }) => catalog_item_id))].flatMap((id) => {
-    const [quantity, before] = [Math.min(quantityOf(lines, id), leftToRestock(others, id)), stockOf(rows, id)]
+    const [quantity, before] = [Math.min(sumQuantity(lines, id), leftToRestock(others, id)), getStock(rows, id)]
     return quantity === 0 || before === null ? [] : [{ id, quantity, before }]
   })
   const sale = doc.sale_id === null ? null : rows.get(saleById(doc.sale_id))
@@ -327,6 +328,6 @@ export function stockReturned(rows: Rows, doc: OrderObject, completed: readonly 
       const after = fromThousandths(Math.min(toThousandths(before) + quantity, MAX_THOUSANDTHS))
       return event('StockAdjusted', { id, reason: 'return', before, after, order_id: doc.id })
     }),
-    ...(sale ? saleRestocked(sale.id, doc.id, returnableOf(sale), moves) : []),
+    ...(sale ? saleRestocked(sale.id, doc.id, toReturnableSale(sale), moves) : []),
   ]
 }

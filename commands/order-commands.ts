@@ -1,27 +1,27 @@
 import * as z from 'zod'
 import { dateInZone } from '#domain/instant.ts'
 import { fromCents, fromThousandths, Money, toCents, toThousandths } from '#domain/money.ts'
-import { carrierOf, hasBeenPaid } from '#domain/order-states.ts'
+import { findCarrier, hasBeenPaid } from '#domain/order-states.ts'
 import type { SalePaymentDetails } from '#domain/payment-rules.ts'
-import { MetadataInput, metadataOf } from '#domain/record-values.ts'
-import { invalid, refuse } from '#domain/refusals.ts'
+import { MetadataInput, toEventMetadata } from '#domain/record-values.ts'
+import { refuse, refuseField } from '#domain/refusals.ts'
 import { boundedText, Email, Id, NewExternalId, nameText, optionalText, orNone } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, type DecisionContext, isRefusal, type NewEvent } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { itemById } from '#projections/catalog.ts'
-import { companyRef, testMarkOf, timezoneOf } from '#projections/companies.ts'
+import { companyRef, getTimezone, testMark } from '#projections/companies.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import { isUnseen, type OrderRow, orderByExternalId, orderById } from '#projections/orders.ts'
 import { customerById, type PersonRow } from '#projections/people.ts'
 import { type SaleRow, saleById } from '#projections/sales.ts'
-import { stockById, stockOf } from '#projections/stock.ts'
+import { getStock, stockById } from '#projections/stock.ts'
 import { paymentTypeById, storeByAlias, storeById } from '#projections/stores.ts'
 import { Document } from '#records/persons.ts'
-import { duplicateOf } from './record-commands.ts'
-import { findUsed, takenPayments } from './register-sale.ts'
-import { type ReturnableSale, returnableUpload, shareMoneyBack, sumCents, worthOf } from './returned-goods.ts'
+import { refuseDuplicate } from './record-commands.ts'
+import { findUsed, takePayments } from './register-sale.ts'
+import { type ReturnableSale, returnableUpload, shareMoneyBack, shareWorth, sumCents } from './returned-goods.ts'
 import {
   customerRefs,
   customerShape,
@@ -71,16 +71,16 @@ export const placeOrder = command<OrderInput>({
   decide(rows, input, { nextId }) {
     const { external_id } = input
     const same = external_id ? rows.get(orderByExternalId(external_id)) : null
-    const duplicate = duplicateOf('external_id', same, null)
+    const duplicate = refuseDuplicate('external_id', same, null)
     if (duplicate) return duplicate
     const store = rows.get(storeByAlias(input.store_alias))
-    if (!store) return invalid('store_alias', 'loja não encontrada')
-    if (!store.enabled) return invalid('store_alias', 'a loja está desativada')
+    if (!store) return refuseField('store_alias', 'loja não encontrada')
+    if (!store.enabled) return refuseField('store_alias', 'a loja está desativada')
     const customer = findCustomer(rows, input)
     if (customer && isRefusal(customer)) return customer
     const priced = priceLines(rows, input)
     if (isRefusal(priced)) return priced
-    if (toCents(priced.total) === 0) return invalid('items', 'o total do pedido deve ser maior que zero')
+    if (toCents(priced.total) === 0) return refuseField('items', 'o total do pedido deve ser maior que zero')
     const placed = event('OrderPlaced', {
       id: nextId('order'),
       external_id: external_id ?? null,
@@ -91,7 +91,7 @@ export const placeOrder = command<OrderInput>({
       items: priced.items.map(({ catalog_item_id, external_id, description, quantity, unit_price, total }) => {
         return { catalog_item_id, external_id, description, quantity, unit_price, total }
       }),
-      ...metadataOf(input),
+      ...toEventMetadata(input),
     })
     return accept('created', placed.subject, [placed])
   },
@@ -257,7 +257,7 @@ function returned(
   known: number,
   { after }: PaidState,
 ): NewEvent[] {
-  const carrier = carrierOf(after, carrying_payment_id)
+  const carrier = findCarrier(after, carrying_payment_id)
   if (carrier?.provider_payment_id == null) return []
   const { provider_payment_id, refunded } = carrier
   const cents = toCents(refunded) - known
@@ -281,14 +281,14 @@ function registered(rows: Rows, order: Readonly<OrderRow>, id: number, state: Pa
     customer: isKnown ? { id: customer.id, external_id: customer.external_id, name: customer.doc.name } : null,
     sold_at: now,
     ...{ items, subtotal, delivery_fee, total },
-    payments: takenPayments(
+    payments: takePayments(
       [{ type: onlineTypeOf(rows), amount: total, ...(proofs[0] && { details: proofs[0] }) }],
       0,
-      () => dateInZone(now, timezoneOf(rows)),
+      () => dateInZone(now, getTimezone(rows)),
     ),
     change: '0.00',
     warnings: [...short, ...used],
-    ...testMarkOf(rows),
+    ...testMark(rows),
   })
   const isShort = short.length > 0 ? [alarm(doc.id, state.provider_payment_id, 'stock_short')] : []
   return [completed, ...takenAgain, ...isShort, ...saleRestocked(id, doc.id, returnableUpload({ items }), keptBack)]
@@ -314,17 +314,17 @@ function goodsOf(
   const isFirst = doc.goods_out === null
   const items = doc.items.map((line) => ({
     ...line,
-    moves_stock: isFirst && line.catalog_item_id !== null && stockOf(rows, line.catalog_item_id) !== null,
+    moves_stock: isFirst && line.catalog_item_id !== null && getStock(rows, line.catalog_item_id) !== null,
   }))
   if (isFirst) return { items, takenAgain: [], keptBack: [] }
-  const carrier = carrierOf(after, carrying_payment_id)?.provider_payment_id
+  const carrier = findCarrier(after, carrying_payment_id)?.provider_payment_id
   const back = doc.refunds.filter(({ status }) => status === 'completed')
   const ofCarrier = back.filter(({ provider_payment_id }) => provider_payment_id === carrier)
   const ofOthers = back.filter((refund) => !ofCarrier.includes(refund))
-  const missingOf = (id: number) => quantityOf(doc.items, id) - quantityOf(doc.goods_out ?? [], id)
+  const missingOf = (id: number) => sumQuantity(doc.items, id) - sumQuantity(doc.goods_out ?? [], id)
   const takenAgain = itemsOf(doc.items).flatMap((id) => {
     const quantity = Math.min(missingOf(id) - restockedBy(ofCarrier, id), restockedBy(ofOthers, id))
-    const before = stockAfter(earlier, id) ?? stockOf(rows, id)
+    const before = stockAfter(earlier, id) ?? getStock(rows, id)
     if (quantity <= 0 || before === null) return []
     const left = fromThousandths(toThousandths(before) - quantity)
     return [event('StockAdjusted', { id, reason: 'adjustment', before, after: left, order_id: doc.id })]
@@ -359,7 +359,7 @@ export function saleRestocked(
     })
   })
   if (lines.length === 0) return []
-  const worth = worthOf(sale, lines)
+  const worth = shareWorth(sale, lines)
   const { items } = shareMoneyBack(sale, lines, worth, sumCents(worth))
   return [event('SaleRestocked', { id, order_id, items })]
 }
@@ -372,18 +372,18 @@ const stockAfter = (events: readonly NewEvent[], id: number): string | null =>
     .at(-1) ?? null
 
 /** Quantity of an item in lines, in thousandths. */
-export const quantityOf = (
+export const sumQuantity = (
   lines: readonly { readonly catalog_item_id?: number | null; readonly quantity: string }[],
   id: number,
 ): number => lines.reduce((sum, line) => (line.catalog_item_id === id ? sum + toThousandths(line.quantity) : sum), 0)
 
 const restockedBy = (refunds: OrderRow['doc']['refunds'], id: number): number =>
-  refunds.reduce((sum, { restock }) => sum + quantityOf(restock, id), 0)
+  refunds.reduce((sum, { restock }) => sum + sumQuantity(restock, id), 0)
 
 /** Items of which the sale takes more than there is. */
 const shortages = (rows: Rows, items: SaleItems): Warnings =>
   [...quantitiesTaken(items)].flatMap(([catalog_item_id, thousandths]) => {
-    const available = stockOf(rows, catalog_item_id)
+    const available = getStock(rows, catalog_item_id)
     if (available === null || toThousandths(available) >= thousandths) return []
     return [{ code: 'stock_short', catalog_item_id, requested: fromThousandths(thousandths), available } as const]
   })

@@ -1,16 +1,16 @@
 import * as z from 'zod'
 import { fromCents, toCents } from '#domain/money.ts'
 import {
-  carrierOf,
   classifyReport,
+  decideOrderStatus,
   disputeAfter,
+  findCarrier,
   hasBeenPaid,
   isPending,
   type OrderStatus,
-  orderStatusOf,
   type PaymentState,
   readStatus,
-  splitOf,
+  splitCommission,
 } from '#domain/order-states.ts'
 import type { SalePaymentDetails } from '#domain/payment-rules.ts'
 import { refuse } from '#domain/refusals.ts'
@@ -23,8 +23,8 @@ import { type OrderRow, orderById } from '#projections/orders.ts'
 import { storeById } from '#projections/stores.ts'
 import { restockRefs } from './order-attempts.ts'
 import { orderSaleRefs, saleFollows } from './order-commands.ts'
-import { ListedRefunds, settledRefunds } from './order-settlement.ts'
-import { proofRefs, provedSaleRefs } from './register-sale.ts'
+import { ListedRefunds, settleListedRefunds } from './order-settlement.ts'
+import { proofRefs, sameProofRefs } from './register-sale.ts'
 
 /** Payment as reported by the provider. The caller has checked its order and amount. */
 export const RecordPaymentInput = z.strictObject({
@@ -68,7 +68,7 @@ export const recordPayment = command<RecordPaymentInput>({
     return [storeById(order.store_id), ...restockRefs(order), ...orderSaleRefs(rows, order), ...proofs]
   },
   needsLast: (rows, { id, end_to_end_id }) =>
-    rows.get(orderById(id)) ? provedSaleRefs(rows, proofsOf(end_to_end_id)) : [],
+    rows.get(orderById(id)) ? sameProofRefs(rows, proofsOf(end_to_end_id)) : [],
   decide(rows, input, context) {
     const { now, recordedAt } = context
     const { id, provider_payment_id, attempt_id } = input
@@ -77,13 +77,13 @@ export const recordPayment = command<RecordPaymentInput>({
     const { payments, total } = order.doc
     const known = payments.find((payment) => payment.provider_payment_id === provider_payment_id) ?? null
     const attempt = attemptBehind(payments, known, attempt_id)
-    const before = known && recordedStateOf(known)
-    const reported = reportedStateOf(input, total)
+    const before = known && toRecordedState(known)
+    const reported = toReportedState(input, total)
     const isMove = reported !== null && classifyReport(before, reported) === 'applied'
     // A newly found attempt is recorded even if the status is not new.
     const isFound = known !== null && attempt !== null && attempt !== known
     const isWhollyRefunded = input.provider_status === 'refunded'
-    const settled = settledRefunds(rows, order, provider_payment_id, input.refunds ?? [], isWhollyRefunded)
+    const settled = settleListedRefunds(rows, order, provider_payment_id, input.refunds ?? [], isWhollyRefunded)
     if (!isMove && !isFound) return accept(settled.length > 0 ? 'updated' : 'unchanged', `order/${id}`, settled)
     const store = rows.get(storeById(order.store_id))
     if (!store) throw new Error(`order ${id}: store ${order.store_id} not found`)
@@ -151,7 +151,7 @@ function newExpiry(
 const SAME_DEADLINE_MS = 10_000
 
 /** Recorded state of a payment, in the form that `classifyReport` takes. */
-export const recordedStateOf = ({ status, dispute, refunded, provider_updated_at }: PaymentObject): PaymentState => ({
+export const toRecordedState = ({ status, dispute, refunded, provider_updated_at }: PaymentObject): PaymentState => ({
   status,
   dispute: dispute?.status ?? null,
   refundedCents: toCents(refunded),
@@ -159,7 +159,7 @@ export const recordedStateOf = ({ status, dispute, refunded, provider_updated_at
 })
 
 /** Reported state of a payment, in the form that `classifyReport` takes; null for an unknown status. */
-export function reportedStateOf(
+export function toReportedState(
   { provider_status, status_detail, refunded, changed_at }: RecordPaymentInput,
   total: string,
 ): PaymentState | null {
@@ -240,7 +240,7 @@ function orderFollows(
     !order.doc.payments.some((payment) => isSame(payment, recorded) && hasBeenPaid([payment]))
   const alarm = isNewMoney && alarmOf(order)
   const events = alarm ? [event('OrderAlarmRaised', { id, provider_payment_id, code: alarm })] : []
-  const status = orderStatusOf(after, order.doc.cancelled_at !== null)
+  const status = decideOrderStatus(after, order.doc.cancelled_at !== null)
   // Before the order's own event: its webhook already shows the commission and the sale.
   events.push(...commissionFollows(order, after), ...sale(status === 'paid'))
   const refunded = refundedOf(after, recorded)
@@ -263,13 +263,13 @@ const isExpired = (after: Payments, recorded: Recorded, now: string): boolean =>
 /** Commission of the payment that now carries the order. */
 function commissionFollows({ doc, carrying_payment_id }: Readonly<OrderRow>, after: Payments): NewEvent[] {
   const { id } = doc
-  const carrier = carrierOf(after, carrying_payment_id)
+  const carrier = findCarrier(after, carrying_payment_id)
   const carriedBy = carrier?.provider_payment_id ?? null
   if (carriedBy === carrying_payment_id) return []
   const reversed =
     carrying_payment_id === null ? [] : [event('CommissionReversed', { id, provider_payment_id: carrying_payment_id })]
   if (!carrier || carriedBy === null) return reversed
-  const split = splitOf(carrier.amount, carrier.commission_percentage)
+  const split = splitCommission(carrier.amount, carrier.commission_percentage)
   return [...reversed, event('CommissionSplit', { id, provider_payment_id: carriedBy, ...split })]
 }
 

@@ -7,7 +7,7 @@ import { accept, command, type NewEvent } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { REFUND_STATUSES, type RefundObject } from '#projections/order-payments.ts'
 import { type OrderRow, orderById } from '#projections/orders.ts'
-import { isPaid, leftOf, refundOf, restockRefs, stockReturned } from './order-attempts.ts'
+import { findRefund, isPaid, refundableCents, restockRefs, stockReturned } from './order-attempts.ts'
 
 /** Limit of refunds that a payment may list at the provider. */
 const MAX_LISTED_REFUNDS = 500
@@ -91,7 +91,7 @@ function matched(rows: Rows, order: Readonly<OrderRow>, matches: readonly Match[
  * Events of a payment's refunds, as the provider lists them now: a refund in process is completed or refused, and money
  * of a refused one raises an alarm.
  */
-export function settledRefunds(
+export function settleListedRefunds(
   rows: Rows,
   order: Readonly<OrderRow>,
   paymentId: string,
@@ -138,7 +138,7 @@ export const settleRefund = command<SettleRefundInput>({
   needsMore: (rows, { id }) => restockRefs(rows.get(orderById(id))),
   decide(rows, { id, refund_id, listed, refusal }, { recordedAt }) {
     const order = rows.get(orderById(id))
-    const refund = order && refundOf(rows, id, refund_id)
+    const refund = order && findRefund(rows, id, refund_id)
     if (!order || !refund) return refuse('not_found')
     if (refund.status !== 'pending' || refund.provider_refund_id !== null) return accept('unchanged', `order/${id}`)
     if (!wasPrepared(order, refund_id)) return accept('updated', `order/${id}`, prepared(rows, order, refund, listed))
@@ -174,7 +174,7 @@ function prepared(
 ): NewEvent[] {
   const { id, doc } = order
   const { refund_id, provider_payment_id, amount } = refund
-  const settled = settledRefunds(rows, order, provider_payment_id, listed)
+  const settled = settleListedRefunds(rows, order, provider_payment_id, listed)
   const late = lateMatches(order, refundsOf(order, provider_payment_id), listed)
   const others = doc.refunds.flatMap((each): RefundObject[] => {
     if (each === refund) return []
@@ -182,7 +182,7 @@ function prepared(
   })
   const payment = doc.payments.find((each) => each.provider_payment_id === provider_payment_id)
   const isSame = late.some(([found]) => toCents(found.amount) === toCents(amount))
-  const isTooMuch = late.length > 0 && (!isPaid(payment) || leftOf(payment, others) < toCents(amount))
+  const isTooMuch = late.length > 0 && (!isPaid(payment) || refundableCents(payment, others) < toCents(amount))
   if (isSame || isTooMuch)
     return [...settled, event('OrderRefundRefused', { id, refund_id, reason: FOUND_BEFORE })].sort(orderFirst(id))
   return [event('OrderRefundPrepared', { id, refund_id, listed: listed.map((each) => each.id) }), ...settled]
@@ -201,7 +201,7 @@ export type AcceptRefundInput = z.infer<typeof AcceptRefundInput>
 export const acceptRefund = command<AcceptRefundInput>({
   needs: ({ id }) => [orderById(id)],
   decide(rows, { id, refund_id, provider_refund_id }) {
-    const refund = refundOf(rows, id, refund_id)
+    const refund = findRefund(rows, id, refund_id)
     if (!refund) return refuse('not_found')
     if (refund.status === 'completed' || refund.provider_refund_id !== null) return accept('unchanged', `order/${id}`)
     return accept('updated', `order/${id}`, [event('OrderRefundAccepted', { id, refund_id, provider_refund_id })])

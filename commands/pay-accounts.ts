@@ -2,20 +2,20 @@ import * as z from 'zod'
 import { dateInZone, IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
 import { fromCents, MAX_CENTS, Money, toCents } from '#domain/money.ts'
 import {
-  acquiredOf,
   type PaymentAmounts,
   paymentMethodName,
-  receivedCents,
   shareInOrder,
+  sumReceived,
+  toAcquiredPayment,
 } from '#domain/payment-rules.ts'
-import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import { boundedText, Id, searchKey } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { accept, type Command, command, isRefusal, type NewEvent } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { cashSessionByName } from '#projections/cash-sessions.ts'
-import { companyRef, ownCompany, timezoneOf } from '#projections/companies.ts'
+import { companyRef, getTimezone, ownCompany } from '#projections/companies.ts'
 import { type AccountPayment, type AccountRow, receivableById } from '#projections/finance.ts'
 import { saleById } from '#projections/sales.ts'
 import { paymentTypeById } from '#projections/stores.ts'
@@ -23,14 +23,14 @@ import {
   type AccountPaymentInput,
   type AccountSide,
   findAccountLock,
-  forgivenOf,
   payPermission,
   permitDiscount,
   type ReversalInput,
   type SettleInput,
+  sumForgiven,
 } from './account-commands.ts'
 import { saleMoney } from './money-back.ts'
-import { keptWorth, returnableOf } from './returned-goods.ts'
+import { sumKeptWorth, toReturnableSale } from './returned-goods.ts'
 
 type Receipt = Omit<DataOf<'ReceivablePaymentReceived'>, 'id' | 'paid_on'>
 
@@ -48,7 +48,7 @@ const acquirerTypeRefs = (rows: Rows, { name }: Side): AnyRef[] =>
  */
 function acquiredReceipt(rows: Rows, { name }: Side, receipt: Receipt): Pick<Receipt, 'acquired'> {
   const { kind, payment_method } = receipt
-  const cents = receivedCents(receipt)
+  const cents = sumReceived(receipt)
   if (name === 'payable' || kind !== 'payment' || payment_method === null || cents <= 0) return {}
   const types = companyRef(rows).acquirer_type_ids.flatMap((id) => rows.get(paymentTypeById(id))?.doc ?? [])
   const method = searchKey(paymentMethodName(payment_method))
@@ -58,8 +58,8 @@ function acquiredReceipt(rows: Rows, { name }: Side, receipt: Receipt): Pick<Rec
   )
   const type = types.find((each) => searchKey(each.name) === method) ?? (alike.length === 1 ? alike[0] : undefined)
   if (!type) return {}
-  const daySold = () => dateInZone(receipt.paid_at, timezoneOf(rows))
-  const acquired = acquiredOf(type, { cents, instalments: 1, daySold })
+  const daySold = () => dateInZone(receipt.paid_at, getTimezone(rows))
+  const acquired = toAcquiredPayment(type, { cents, instalments: 1, daySold })
   if (!acquired) return {}
   return {
     acquired: {
@@ -123,7 +123,7 @@ export function payAccount<P extends object, N>(side: AccountSide<P, N>): Comman
       const granted = permitDiscount(side, permit, known, toCents(payment.discount))
       if (isRefusal(granted)) return granted
       const acquired = acquiredReceipt(rows, side, payment)
-      const events = paymentEvents(side, known, { ...payment, ...granted, ...acquired }, timezoneOf(rows))
+      const events = paymentEvents(side, known, { ...payment, ...granted, ...acquired }, getTimezone(rows))
       return accept('created', `${side.name}/${id}`, events)
     },
   })
@@ -144,14 +144,14 @@ function checkPayment(
     excess: '0.00',
   }
   const cents = toCents(input.amount)
-  if (cents > open_cents) return invalid('amount', `é mais que o valor em aberto, ${doc.open_amount}`)
+  if (cents > open_cents) return refuseField('amount', `é mais que o valor em aberto, ${doc.open_amount}`)
   if (isFullOfPayments({ open_cents, doc }, cents))
-    return invalid('amount', `a conta já tem ${MAX_PAYMENTS} pagamentos: pague tudo o que está em aberto`)
-  const received = receivedCents(amounts)
+    return refuseField('amount', `a conta já tem ${MAX_PAYMENTS} pagamentos: pague tudo o que está em aberto`)
+  const received = sumReceived(amounts)
   if (received < 0)
-    return invalid('discount', `é mais que o valor pago, ${fromCents(received + toCents(amounts.discount))}`)
-  if (received > MAX_CENTS) return invalid('interest', `o total deve ser no máximo ${fromCents(MAX_CENTS)}`)
-  if (isImpossible(paid_at, now)) return invalid('paid_at', IMPOSSIBLE)
+    return refuseField('discount', `é mais que o valor pago, ${fromCents(received + toCents(amounts.discount))}`)
+  if (received > MAX_CENTS) return refuseField('interest', `o total deve ser no máximo ${fromCents(MAX_CENTS)}`)
+  if (isImpossible(paid_at, now)) return refuseField('paid_at', IMPOSSIBLE)
   return { kind: 'payment', ...amounts, paid_at, payment_method: input.payment_method ?? null }
 }
 
@@ -181,7 +181,7 @@ export function reverseAccountPayment<P extends object, N>(side: AccountSide<P, 
       if (!payment) return refuse('not_found')
       if (payment.reversed_at !== null) return refuse('already_reversed')
       if (payment.kind === 'return')
-        return invalid('payment_id', 'é uma devolução de mercadoria: não pode ser estornada')
+        return refuseField('payment_id', 'é uma devolução de mercadoria: não pode ser estornada')
       if (known.doc.sale_id !== null && owesForReturnedGoods(rows, known.doc.sale_id, payment))
         return refuse('goods_returned', { sale_id: known.doc.sale_id })
       const reversal = { payment_id, reason, ...drawerOf(rows, payment) }
@@ -200,7 +200,7 @@ function owesForReturnedGoods(rows: Rows, saleId: number, { amount, received }: 
   const money = saleMoney(rows, sale)
   return (
     money.received - toCents(received) < money.given_back ||
-    money.open + toCents(amount) > keptWorth(returnableOf(sale))
+    money.open + toCents(amount) > sumKeptWorth(toReturnableSale(sale))
   )
 }
 
@@ -235,7 +235,7 @@ export function goodsReturnedEvents<P extends object, N>(
 ): NewEvent[] {
   const known = rows.get(side.byId(id))
   if (!known) throw new Error(`${side.name} ${id} does not exist`)
-  return returnPaymentEvents(side, known, { cents, at }, timezoneOf(rows))
+  return returnPaymentEvents(side, known, { cents, at }, getTimezone(rows))
 }
 
 /** The same of an account that is being created in the same decision. */
@@ -281,7 +281,7 @@ export function tillReceiptEvents<P extends object, N>(
     paid_at: at,
     ...details,
   }
-  return { events: paymentEvents(side, known, payment, timezoneOf(rows)), excess_cents: cents - covered }
+  return { events: paymentEvents(side, known, payment, getTimezone(rows)), excess_cents: cents - covered }
 }
 
 /** Accounts of one payment. */
@@ -321,14 +321,15 @@ export function payAccounts<P extends object, N>(side: AccountSide<P, N>): Comma
       const stale = known.some(({ id, doc }) =>
         input.accounts.some((each) => each.id === id && each.open_amount !== doc.open_amount),
       )
-      if (stale) return invalid('accounts', 'o valor em aberto mudou desde que a página foi aberta: confira e repita')
+      if (stale)
+        return refuseField('accounts', 'o valor em aberto mudou desde que a página foi aberta: confira e repita')
       const paid_at = input.paid_at ?? now
-      if (isImpossible(paid_at, now)) return invalid('paid_at', IMPOSSIBLE)
+      if (isImpossible(paid_at, now)) return refuseField('paid_at', IMPOSSIBLE)
       const parts = partsOf(known, input)
       if (isRefusal(parts)) return parts
       const full = parts.find(({ account, amount }) => isFullOfPayments(account, toCents(amount)))
       if (full)
-        return invalid(
+        return refuseField(
           'received',
           `a conta ${full.account.id} já tem pagamentos demais: pague tudo o que está em aberto`,
         )
@@ -338,7 +339,7 @@ export function payAccounts<P extends object, N>(side: AccountSide<P, N>): Comma
       const events = parts.flatMap(({ account, ...amounts }, n) => {
         const received = { ...PLAIN_PAYMENT, ...amounts, paid_at, payment_method: input.payment_method }
         const payment = { ...received, ...granted, ...acquiredReceipt(rows, side, received) }
-        return paymentEvents(side, account, n === 0 ? payment : { ...payment, receipt: revision }, timezoneOf(rows))
+        return paymentEvents(side, account, n === 0 ? payment : { ...payment, receipt: revision }, getTimezone(rows))
       })
       return accept('updated', `${side.name}/${(parts[0] as Part<P>).account.id}`, events)
     },
@@ -359,7 +360,7 @@ function loadAccounts<P extends object, N>(
 
 /** Of the paid accounts, the one that was given most before: all of the discount counts beside that. */
 const largestGiver = <P>(parts: readonly Part<P>[]): Readonly<AccountRow<P>> =>
-  (parts.toSorted((one, other) => forgivenOf(other.account) - forgivenOf(one.account))[0] as Part<P>).account
+  (parts.toSorted((one, other) => sumForgiven(other.account) - sumForgiven(one.account))[0] as Part<P>).account
 
 interface Part<P> {
   readonly account: Readonly<AccountRow<P>>
@@ -379,11 +380,11 @@ function partsOf<P>(accounts: readonly Readonly<AccountRow<P>>[], input: Account
   const open = accounts.reduce((sum, { open_cents }) => sum + open_cents, 0)
   const extras = interest + fine - discount
   const covered = typeof input.received === 'string' ? toCents(input.received) - extras : open
-  if (covered > open) return invalid('received', `é mais que o valor em aberto, ${fromCents(open + extras)}`)
-  if (covered + extras > MAX_CENTS) return invalid('received', `deve ser no máximo ${fromCents(MAX_CENTS)}`)
-  if (covered <= 0) return invalid('received', 'não chega para os juros e a multa')
+  if (covered > open) return refuseField('received', `é mais que o valor em aberto, ${fromCents(open + extras)}`)
+  if (covered + extras > MAX_CENTS) return refuseField('received', `deve ser no máximo ${fromCents(MAX_CENTS)}`)
+  if (covered <= 0) return refuseField('received', 'não chega para os juros e a multa')
   if (covered + extras < 0)
-    return invalid('discount', `é mais que o valor em aberto, ${fromCents(covered + interest + fine)}`)
+    return refuseField('discount', `é mais que o valor em aberto, ${fromCents(covered + interest + fine)}`)
   const shares = shareInOrder(
     accounts.map(({ open_cents }) => open_cents),
     covered,
@@ -420,13 +421,13 @@ export function settleAccount<P extends object, N>(side: AccountSide<P, N>): Com
       if (lock) return lock
       const { open_amount } = known.doc
       if (typeof input.amount === 'string' && toCents(input.amount) !== known.open_cents) {
-        return invalid('amount', `deve ser o valor em aberto, ${open_amount}: uma parte se paga com um pagamento`)
+        return refuseField('amount', `deve ser o valor em aberto, ${open_amount}: uma parte se paga com um pagamento`)
       }
       const paid_at = input.paid_at ?? now
-      if (isImpossible(paid_at, now)) return invalid('paid_at', IMPOSSIBLE)
+      if (isImpossible(paid_at, now)) return refuseField('paid_at', IMPOSSIBLE)
       const received = { ...PLAIN_PAYMENT, amount: open_amount, paid_at, payment_method }
       const payment = { ...received, ...acquiredReceipt(rows, side, received) }
-      return accept('updated', `${side.name}/${id}`, paymentEvents(side, known, payment, timezoneOf(rows)))
+      return accept('updated', `${side.name}/${id}`, paymentEvents(side, known, payment, getTimezone(rows)))
     },
   })
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { isCnpj, isCpf } from '#domain/person-values.ts'
-import { type MetadataInput, mergedMetadata, wholeMetadata } from '#domain/record-values.ts'
-import { forgotten, invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { type MetadataInput, mergeMetadata, wholeMetadata } from '#domain/record-values.ts'
+import { type Refusal, refuse, refuseField, refuseForgotten } from '#domain/refusals.ts'
 import { Id, NewExternalId, nameKey } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, type Command, command, isRefusal, type NewEvent } from '#ledger/command.ts'
@@ -20,7 +20,7 @@ import {
   supplierById,
   supplierByName,
 } from '#projections/people.ts'
-import { changesShape, recordedValues, wholeShape } from '#records/field.ts'
+import { changesShape, toRecordedValues, wholeShape } from '#records/field.ts'
 import {
   ADDRESS_FIELDS,
   type AddressInput,
@@ -29,13 +29,13 @@ import {
   SUPPLIER_FIELDS,
 } from '#records/persons.ts'
 import {
-  changedRecordFields,
-  duplicateOf,
   isEmpty,
   namedRefs,
+  pickChanges,
   type RecordId,
   recordEvent,
-  spelledAlike,
+  refuseDuplicate,
+  warnSpelledAlike,
 } from './record-commands.ts'
 
 /** Numbered names that are tried: `(2)` to `(20)`. */
@@ -120,15 +120,15 @@ function documentTypeMismatch(before: PersonFields, changes: Partial<PersonField
   const message = documentProblem({ ...before, ...changes })
   if (message === null) return null
   return changes.document
-    ? invalid('document', message)
-    : invalid('person_type', 'não combina com o documento cadastrado: envie também o novo documento ou null')
+    ? refuseField('document', message)
+    : refuseField('person_type', 'não combina com o documento cadastrado: envie também o novo documento ou null')
 }
 
 /** Address with every part present; null if all are empty. */
 function addressOf(
   input: { readonly [N in keyof typeof ADDRESS_FIELDS]?: string | null | undefined },
 ): PersonFields['address'] {
-  const address = recordedValues(ADDRESS_FIELDS, input)
+  const address = toRecordedValues(ADDRESS_FIELDS, input)
   return Object.values(address).some((part) => part !== null) ? address : null
 }
 
@@ -158,7 +158,7 @@ function createPerson<F extends PersonFields, I extends { name: string } & Uniqu
       const duplicate = findDuplicate(rows, kind, input, null)
       if (duplicate) return duplicate
       const created = kind.created(nextId(kind.name), fieldsOf(input))
-      return accept('created', created.subject, [created], [], spelledAlike(rows, kind, input.name, null))
+      return accept('created', created.subject, [created], [], warnSpelledAlike(rows, kind, input.name, null))
     },
   })
 }
@@ -187,7 +187,7 @@ function replacePerson<F extends PersonFields, I extends Replacement>(
       if (duplicate) return duplicate
       const given = fieldsOf(input)
       const fields = known && input.metadata === undefined ? { ...given, metadata: known.doc.metadata } : given
-      const remarks = spelledAlike(rows, kind, input.name, known?.id ?? null)
+      const remarks = warnSpelledAlike(rows, kind, input.name, known?.id ?? null)
       if (!known) {
         const created = kind.created(nextId(kind.name), fields)
         return accept('created', created.subject, [created], [], remarks)
@@ -195,7 +195,7 @@ function replacePerson<F extends PersonFields, I extends Replacement>(
       const { id } = known
       const subject = `${kind.name}/${id}`
       if (known.deleted_at) return accept('updated', subject, [kind.revived(id, fields)], [], remarks)
-      const changes = changedRecordFields(known.doc, fields)
+      const changes = pickChanges(known.doc, fields)
       if (isEmpty(changes)) return accept('unchanged', subject, [], [], remarks)
       return accept('updated', subject, [kind.updated(id, changes)], [], remarks)
     },
@@ -218,15 +218,15 @@ function updatePerson<F extends PersonFields>(kind: PersonCommandKind<F>): Comma
       if (!known || known.deleted_at) return refuse('not_found')
       const closed = closedBy(kind, known)
       if (closed) return closed
-      const metadata = mergedMetadata(known.doc.metadata, patch.metadata)
+      const metadata = mergeMetadata(known.doc.metadata, patch.metadata)
       if (metadata && isRefusal(metadata)) return metadata
       const after: Partial<F> = { ...patchOf(known.doc, patch), metadata }
       const named = { document: known.doc.document, ...after }
       const refusal = documentTypeMismatch(known.doc, after) ?? findDuplicate(rows, kind, named, id)
       if (refusal) return refusal
-      const changes = changedRecordFields(known.doc, after)
+      const changes = pickChanges(known.doc, after)
       const subject = `${kind.name}/${id}`
-      const remarks = spelledAlike(rows, kind, patch.name, id)
+      const remarks = warnSpelledAlike(rows, kind, patch.name, id)
       if (isEmpty(changes)) return accept('unchanged', subject, [], [], remarks)
       return accept('updated', subject, [kind.updated(id, changes)], [], remarks)
     },
@@ -268,7 +268,7 @@ function closedBy<F extends PersonFields>(
   { name }: PersonCommandKind<F>,
   { id, doc }: Readonly<PersonRow<F>>,
 ): Refusal | null {
-  return doc.forgotten_at === null && doc.forgetting_due_on === null ? null : forgotten(`${name}/${id}`)
+  return doc.forgotten_at === null && doc.forgetting_due_on === null ? null : refuseForgotten(`${name}/${id}`)
 }
 
 /** Lookups of persons of one kind by unique values. */
@@ -296,12 +296,12 @@ function findDuplicate<R extends { id: number; deleted_at: string | null }>(
   { name, external_id, document }: UniqueFields,
   ownId: number | null,
 ): Refusal | null {
-  const sameName = typeof name === 'string' ? duplicateOf('name', rows.get(byName(name)), ownId) : null
+  const sameName = typeof name === 'string' ? refuseDuplicate('name', rows.get(byName(name)), ownId) : null
   if (sameName) {
     const suggested_name = namesLike(name as string, document).find((one) => rows.get(byName(one)) === null)
     return suggested_name === undefined ? sameName : refuse(sameName.refused, { ...sameName.details, suggested_name })
   }
-  return external_id ? duplicateOf('external_id', rows.get(byExternalId(external_id)), ownId) : null
+  return external_id ? refuseDuplicate('external_id', rows.get(byExternalId(external_id)), ownId) : null
 }
 
 /** Rows that tell which of the suggested names are free; none unless the name is taken. */
@@ -332,7 +332,7 @@ export const CreateCustomerInput = z.strictObject(wholeShape(CUSTOMER_FIELDS)).s
 export type CreateCustomerInput = z.infer<typeof CreateCustomerInput>
 
 const customerOf = (input: CreateCustomerInput): CustomerFields => ({
-  ...recordedValues(CUSTOMER_FIELDS, input),
+  ...toRecordedValues(CUSTOMER_FIELDS, input),
   ...derivedOf(input),
 })
 
@@ -373,7 +373,7 @@ export const CreateSupplierInput = z.strictObject(wholeShape(SUPPLIER_FIELDS)).s
 export type CreateSupplierInput = z.infer<typeof CreateSupplierInput>
 
 const supplierOf = (input: CreateSupplierInput): SupplierFields => ({
-  ...recordedValues(SUPPLIER_FIELDS, input),
+  ...toRecordedValues(SUPPLIER_FIELDS, input),
   ...derivedOf(input),
 })
 

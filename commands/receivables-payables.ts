@@ -171,7 +171,7 @@ const openAccounts = (rows: Rows, { receivable_ids }: OfCredit): { id: number; c
   })
 
 /** What the buyer still owes for the sale, in cents. */
-export const openOf = (rows: Rows, sale: OfCredit): number =>
+export const sumOpenAccounts = (rows: Rows, sale: OfCredit): number =>
   openAccounts(rows, sale).reduce((sum, { cents }) => sum + cents, 0)
 
 /** Events that lower the open accounts of a sale by an amount in cents, as far as they are open. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
-import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import type { Permission } from '#domain/rights.ts'
 import { apostropheSpellings, Id, NewExternalId } from '#domain/text.ts'
 import { type DataOf, EVENT_TYPES, type EventName, event, optionalMembers } from '#events/catalogue.ts'
@@ -28,10 +28,7 @@ export type RecordId = z.infer<typeof RecordId>
  * Fields of `after` that differ from `before`. Events record only these, so a repeated request records nothing.
  * Undefined fields stay unchanged.
  */
-export function changedRecordFields<A extends object>(
-  before: { readonly [F in keyof A]: unknown },
-  after: A,
-): Partial<A> {
+export function pickChanges<A extends object>(before: { readonly [F in keyof A]: unknown }, after: A): Partial<A> {
   const fields = Object.keys(after) as (keyof A)[]
   const changed = fields.filter(
     (field) => after[field] !== undefined && !isDeepStrictEqual(after[field], before[field]),
@@ -62,7 +59,7 @@ interface Holder {
 }
 
 /** Refusal if a record other than `ownId` has this value. Deleted ones are marked, because no list shows them. */
-export function duplicateOf(field: string, holder: Holder | null, ownId: number | null): Refusal | null {
+export function refuseDuplicate(field: string, holder: Holder | null, ownId: number | null): Refusal | null {
   if (!holder || holder.id === ownId) return null
   const details = { field, conflicting_id: holder.id }
   return refuse('duplicate_resource', holder.deleted_at ? { ...details, deleted: true } : details)
@@ -73,7 +70,7 @@ export const namedRefs = <R>(byName: (name: string) => Ref<R>, name: string | nu
   typeof name === 'string' ? [name, ...apostropheSpellings(name)].map(byName) : []
 
 /** Warning if another record has this name with another apostrophe (PERSON-820). */
-export function spelledAlike<R extends { id: number }>(
+export function warnSpelledAlike<R extends { id: number }>(
   rows: Rows,
   { byName }: { byName(name: string): Ref<R> },
   name: string | null | undefined,
@@ -95,9 +92,9 @@ export function atExternalId<B extends { external_id?: string | null }>(
   body: B,
 ): (Omit<B, 'external_id'> & { external_id: string }) | Refusal {
   const parsed = NewExternalId.safeParse(externalId)
-  if (!parsed.success) return invalid('external_id', parsed.error.issues[0]?.message ?? 'tem um valor inválido')
+  if (!parsed.success) return refuseField('external_id', parsed.error.issues[0]?.message ?? 'tem um valor inválido')
   if (typeof body.external_id === 'string' && body.external_id !== parsed.data) {
-    return invalid('external_id', 'deve ser igual ao do endereço')
+    return refuseField('external_id', 'deve ser igual ao do endereço')
   }
   return { ...body, external_id: parsed.data }
 }

@@ -11,7 +11,7 @@ import {
   toCents,
   toThousandths,
 } from '#domain/money.ts'
-import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import { boundedText, Id } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import type { PaymentKind } from '#events/company-events.ts'
@@ -33,7 +33,7 @@ import { offlineSaleById } from '#projections/fiscal-documents.ts'
 import { offlineRecord } from '#projections/offline-records.ts'
 import { customerById } from '#projections/people.ts'
 import {
-  awaitedReturnsOf,
+  awaitedReturnsBySale,
   hasExpired,
   type OfflineReturnRow,
   type OfflineReturnWarning,
@@ -42,15 +42,15 @@ import {
   returnsOfUser,
 } from '#projections/returns.ts'
 import { type SaleRow, saleById } from '#projections/sales.ts'
-import { stockOf } from '#projections/stock.ts'
+import { getStock } from '#projections/stock.ts'
 import { paymentTypeById } from '#projections/stores.ts'
 import { userById } from '#projections/users.ts'
 import { namedSessionRefs } from './cash-commands.ts'
 import { saleMoney } from './money-back.ts'
-import { creditedCustomer, returnFact, sumOfParts } from './offline-returns.ts'
+import { findCreditedCustomer, returnFact, sumOfParts } from './offline-returns.ts'
 import { OfflineId, VoucherCode } from './offline-sale-input.ts'
 import { lowerReceivables, receivableRefs } from './receivables-payables.ts'
-import { returnableOf, stockRefs } from './returned-goods.ts'
+import { stockRefs, toReturnableSale } from './returned-goods.ts'
 import { judgeReturn, mayReturn, type ReturnRefusal } from './reverse-return.ts'
 
 const Line = z
@@ -131,7 +131,7 @@ export const OfflineReturnInput: z.ZodType<OfflineReturn> = z
   )
 
 /**
- * SHA-256 (hex) of a return by value, as `fingerprintOf` of sales. The reason and the session are not part of it, nor is
+ * SHA-256 (hex) of a return by value, as `fingerprintSale` of sales. The reason and the session are not part of it, nor is
  * the sale, which has two names.
  */
 function returnFingerprintOf({ offline_id, returned_at, items, refunds }: OfflineReturn) {
@@ -166,7 +166,7 @@ export const recordOfflineReturn = command<OfflineReturn & { readonly userId: nu
     ...namedSessionRefs(cash_session_id),
     ...(offline_customer_id === null ? [] : [offlineRecord('customer', offline_customer_id)]),
     ...(sale_id === null ? [] : [saleById(sale_id)]),
-    ...(sale_offline_id === null ? [] : [offlineSaleById(sale_offline_id), awaitedReturnsOf(sale_offline_id)]),
+    ...(sale_offline_id === null ? [] : [offlineSaleById(sale_offline_id), awaitedReturnsBySale(sale_offline_id)]),
     ...refunds.map(({ payment_type_id }) => paymentTypeById(payment_type_id)),
   ],
   needsMore(rows, { offline_id, sale_id, sale_offline_id }) {
@@ -189,7 +189,7 @@ export const recordOfflineReturn = command<OfflineReturn & { readonly userId: nu
     const known = rows.get(offlineReturnById(upload.offline_id))
     if (known?.fingerprint === fingerprint && isOfSale(rows, known, upload)) return repeatedReturn(known, context)
     if (known) return refuse('duplicate_resource', { field: 'offline_id', conflicting_id: known.return_id })
-    if (isImpossibleAtTill(upload.returned_at, context.now)) return invalid('returned_at', IMPOSSIBLE_AT_TILL)
+    if (isImpossibleAtTill(upload.returned_at, context.now)) return refuseField('returned_at', IMPOSSIBLE_AT_TILL)
     const refunds = namedRefunds(rows, upload)
     if ('refused' in refunds) return refunds
     const { userId: user_id, items, isHistory, noted, offline_customer_id: _, ...given } = upload
@@ -239,10 +239,10 @@ function recordOrKeep(
   { now, permit, isHistory, noted }: Omit<Recording, 'isSettled'>,
 ): Decision {
   if (sale.doc.order_id !== null) return refuse('managed_by_order', { order_id: sale.doc.order_id })
-  const goods = returnableOf(sale)
+  const goods = toReturnableSale(sale)
   const position = sent.items.findIndex(({ line }) => !goods.lines[line])
-  if (position >= 0) return invalid(`items[${position}].line`, `a venda vai do item 0 ao ${goods.lines.length - 1}`)
-  const recorded = recordedReturn(rows, sent, sale, { now, permit, isHistory, noted, isSettled: false })
+  if (position >= 0) return refuseField(`items[${position}].line`, `a venda vai do item 0 ao ${goods.lines.length - 1}`)
+  const recorded = decideOfflineReturn(rows, sent, sale, { now, permit, isHistory, noted, isSettled: false })
   if (typeof recorded === 'string') return keepRefused(rows, sent, recorded)
   if (isRefusal(recorded)) return recorded
   const [returned] = recorded
@@ -259,20 +259,20 @@ interface Recording extends Pick<DecisionContext, 'now' | 'permit'> {
 }
 
 /** Events that record a return of a sale, whose rows are loaded, or why it may not be recorded. */
-export function recordedReturn(
+export function decideOfflineReturn(
   rows: Rows,
   sent: Sent,
   sale: Readonly<SaleRow>,
   { now, permit, isSettled, isHistory, noted }: Recording,
 ): [NewEvent, ...NewEvent[]] | ReturnRefusal | Refusal {
-  const goods = returnableOf(sale)
+  const goods = toReturnableSale(sale)
   const of = {
     ...{ goods, sellerId: sale.seller_id, isCancelled: sale.status === 'cancelled', money: saleMoney(rows, sale) },
     ...{ before: toCents(sale.doc.returned_total), together: 0 },
   }
   const judged = judgeReturn(sent, of, permit)
   if (typeof judged === 'string') return judged
-  const creditedTo = creditedCustomer(rows, sent.customer_id ?? sale.customer_id, sent.store_credit)
+  const creditedTo = findCreditedCustomer(rows, sent.customer_id ?? sale.customer_id, sent.store_credit)
   const { due, granted } = judged
   const returned = returnFact(rows, {
     id: sent.id,
@@ -287,7 +287,8 @@ export function recordedReturn(
     noted,
   })
   const overfilled = returned.stock.find((move) => isOverfilled(rows, move))
-  if (overfilled) return invalid('items', `o estoque resultante do item ${overfilled.catalog_item_id} é grande demais`)
+  if (overfilled)
+    return refuseField('items', `o estoque resultante do item ${overfilled.catalog_item_id} é grande demais`)
   const lowered = lowerReceivables(rows, sale, toCents(sent.on_credit), sent.returned_at)
   return [event('SaleReturned', { ...returned, ...granted }), ...lowered]
 }
@@ -295,7 +296,7 @@ export function recordedReturn(
 /** Keeps a return that may not be recorded for a person. */
 function keepRefused(rows: Rows, sent: Sent, code: ReturnRefusal): Decision {
   if ((rows.get(returnsOfUser(sent.user_id))?.refused_count ?? 0) >= MAX_REFUSED)
-    return invalid('offline_id', 'há devoluções recusadas demais deste usuário: resolva-as no painel')
+    return refuseField('offline_id', 'há devoluções recusadas demais deste usuário: resolva-as no painel')
   const refused = event('ReturnRefused', { ...sent, code })
   return accept('created', refused.subject, [refused], [], { warnings: [], refusal: code })
 }
@@ -304,7 +305,7 @@ function awaitSale(rows: Rows, sent: Sent, saleOfflineId: string, now: string): 
   const waiting = rows
     .get(returnsOfUser(sent.user_id))
     ?.awaiting_sale.filter((each) => !hasExpired(each.uploaded_at, now))
-  const ofSale = rows.get(awaitedReturnsOf(saleOfflineId))?.returns.length ?? 0
+  const ofSale = rows.get(awaitedReturnsBySale(saleOfflineId))?.returns.length ?? 0
   if ((waiting?.length ?? 0) >= MAX_WAITING || ofSale >= MAX_AWAITED_OF_SALE)
     return keepRefused(rows, sent, 'too_many_waiting')
   const awaited = event('ReturnAwaited', sent)
@@ -325,7 +326,7 @@ function isOfSale(
 
 /** Whether an item's stock would be too large with goods that come back. */
 const isOverfilled = (rows: Rows, { catalog_item_id, quantity }: Returned['stock'][number]): boolean =>
-  toThousandths(stockOf(rows, catalog_item_id) ?? '0.000') + toThousandths(quantity) > MAX_THOUSANDTHS
+  toThousandths(getStock(rows, catalog_item_id) ?? '0.000') + toThousandths(quantity) > MAX_THOUSANDTHS
 
 export const returnedRefs = (sale: Pick<SaleRow, 'stock_moves' | 'receivable_ids'>): AnyRef[] => [
   ...stockRefs(sale.stock_moves),
@@ -342,7 +343,7 @@ function namedRefunds(rows: Rows, { refunds }: OfflineReturn): Returned['refunds
   const named: Returned['refunds'] = []
   for (const [position, { payment_type_id, amount, voucher }] of refunds.entries()) {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc
-    if (!type) return invalid(`refunds[${position}].payment_type_id`, 'forma de pagamento não encontrada')
+    if (!type) return refuseField(`refunds[${position}].payment_type_id`, 'forma de pagamento não encontrada')
     const isVoucher = voucher && type.kind === 'exchange_credit'
     if (toCents(amount) > 0) named.push({ payment_type_id, name: type.name, amount, ...(isVoucher && { voucher }) })
   }

@@ -1,28 +1,28 @@
 import { addDays, dateInZone, IMPOSSIBLE_AT_TILL, isImpossibleAtTill } from '#domain/instant.ts'
 import { fromCents, MAX_THOUSANDTHS, toBigCents, toCents } from '#domain/money.ts'
-import { detailRefusedOnCash, paymentDetailsOf } from '#domain/payment-rules.ts'
-import { invalid, refuse } from '#domain/refusals.ts'
+import { detailRefusedOnCash, toPaymentDetails } from '#domain/payment-rules.ts'
+import { refuse, refuseField } from '#domain/refusals.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, type Decision, type DecisionContext, isRefusal, type NewEvent } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { itemById } from '#projections/catalog.ts'
-import { ownCompany, testMarkOf, timezoneOf } from '#projections/companies.ts'
+import { getTimezone, ownCompany, testMark } from '#projections/companies.ts'
 import { existing } from '#projections/define-projection.ts'
 import { type OfflineSaleRow, type OfflineSaleWarning, offlineSaleById } from '#projections/fiscal-documents.ts'
 import { offlineRecord } from '#projections/offline-records.ts'
 import { customerById } from '#projections/people.ts'
 import { type SaleObject, saleById } from '#projections/sales.ts'
-import { creditBalanceOf, creditOf } from '#projections/store-credit.ts'
+import { creditByCustomer, getCreditBalance } from '#projections/store-credit.ts'
 import { paymentTypeById } from '#projections/stores.ts'
-import { cashDrawerOf } from '#projections/tills.ts'
-import { discountOfSale, limitOfUser, limitUsesOf, mayGive, userById } from '#projections/users.ts'
+import { cashDrawerByUser } from '#projections/tills.ts'
+import { discountOfSale, limitOfUser, limitUsesByUser, mayGive, userById } from '#projections/users.ts'
 import { voucherBalance, voucherByCode, voucherParts } from '#projections/vouchers.ts'
 import { awaitedDetailRefs, awaitedEvents, awaitedRefs } from './awaited-returns.ts'
-import { cancellation, sessionOfRefund, sessionRefs, timedDrawer, touchedBy } from './cancel-sale.ts'
+import { cancellation, cancellationSideRefs, findTimedDrawer, sessionOfRefund, sessionRefs } from './cancel-sale.ts'
 import { namedSessionRefs } from './cash-commands.ts'
 import { isMoney } from './money-back.ts'
-import { fingerprintOf, type OfflineSale, type OfflineSaleUpload } from './offline-sale-input.ts'
+import { fingerprintSale, type OfflineSale, type OfflineSaleUpload } from './offline-sale-input.ts'
 import {
   addUp,
   cancellationWarnings,
@@ -32,8 +32,8 @@ import {
   stockAfter,
   warning,
 } from './offline-sale-warnings.ts'
-import { findUsed, proofRefs, provedSaleRefs, sumOf, takenPayments } from './register-sale.ts'
-import { soldItem, userSeller } from './sale-lines.ts'
+import { findUsed, proofRefs, sameProofRefs, sumTendered, takePayments } from './register-sale.ts'
+import { toSoldItem, userSeller } from './sale-lines.ts'
 
 type Completed = DataOf<'OfflineSaleCompleted'>
 
@@ -48,7 +48,7 @@ export const recordOfflineSale = command<OfflineSaleUpload>({
     const known = rows.get(offlineSaleById(sale.offline_id))
     if (!known) return newSaleRefs(rows, sale)
     if (isRepeated(sale, known)) return []
-    return [saleById(known.sale_id), ...touchedBy(known), ...sessionRefs(known)]
+    return [saleById(known.sale_id), ...cancellationSideRefs(known), ...sessionRefs(known)]
   },
   needsLast: (rows, { offline_id }) =>
     rows.get(offlineSaleById(offline_id)) ? [] : awaitedDetailRefs(rows, offline_id),
@@ -56,7 +56,7 @@ export const recordOfflineSale = command<OfflineSaleUpload>({
     const known = rows.get(offlineSaleById(sale.offline_id))
     return known
       ? decideRepeated(rows, sale, known, context)
-      : recordSale(rows, sale, context, { fingerprint: fingerprintOf(sale) })
+      : recordSale(rows, sale, context, { fingerprint: fingerprintSale(sale) })
   },
 })
 
@@ -70,8 +70,8 @@ export function offlineSaleNeeds(sale: OfflineSaleUpload): AnyRef[] {
   const canceller = cancellerOf(sale)
   return [
     ownCompany,
-    ...(sellerId === undefined ? [] : [userById(sellerId), limitUsesOf(sellerId)]),
-    ...(canceller === null ? [] : [cashDrawerOf(canceller)]),
+    ...(sellerId === undefined ? [] : [userById(sellerId), limitUsesByUser(sellerId)]),
+    ...(canceller === null ? [] : [cashDrawerByUser(canceller)]),
     ...namedSessionRefs(sale.cash_session_id),
     offlineSaleById(offline_id),
     ...(customer?.id ? [customerById(customer.id)] : []),
@@ -80,7 +80,7 @@ export function offlineSaleNeeds(sale: OfflineSaleUpload): AnyRef[] {
       offline_item_id === undefined ? itemById(product_id) : offlineRecord('item', offline_item_id),
     ),
     ...payments.map((payment) => paymentTypeById(payment.payment_type_id)),
-    ...proofRefs(payments.map(paymentDetailsOf)),
+    ...proofRefs(payments.map(toPaymentDetails)),
   ]
 }
 
@@ -92,9 +92,9 @@ export function newSaleRefs(rows: Rows, upload: OfflineSaleUpload): AnyRef[] {
   const { offline_id, payments, customer, items } = withKnownRecords(rows, upload)
   return [
     ...awaitedRefs(rows, offline_id),
-    ...provedSaleRefs(rows, payments.map(paymentDetailsOf)),
+    ...sameProofRefs(rows, payments.map(toPaymentDetails)),
     ...(customer?.offline_id && customer.id ? [customerById(customer.id)] : []),
-    ...(customer?.id && creditIn(rows, upload) > 0 ? [creditOf(customer.id)] : []),
+    ...(customer?.id && creditIn(rows, upload) > 0 ? [creditByCustomer(customer.id)] : []),
     ...payments.flatMap(({ voucher }) => (voucher ? [voucherByCode(voucher)] : [])),
     ...items.flatMap((item) => (item.offline_item_id === undefined ? [] : [itemById(item.product_id)])),
   ]
@@ -133,7 +133,7 @@ const creditIn = (rows: Rows, { payments, status }: OfflineSale): number =>
 function creditTaken(rows: Rows, sale: OfflineSale, customer: Completed['customer']) {
   const cents = creditIn(rows, sale)
   if (cents === 0) return { credit: null, warnings: [] }
-  const balance = customer ? creditBalanceOf(rows, customer.id) : '0.00'
+  const balance = customer ? getCreditBalance(rows, customer.id) : '0.00'
   const amount = fromCents(cents)
   const exceeded = warning('credit_exceeded', { found: amount, expected: balance })
   return {
@@ -161,7 +161,7 @@ function discountWarnings(
 ): OfflineSaleWarning[] {
   const cents = discountOfSale(given)
   if (sellerId === undefined || cents === 0 || status === 'cancelled') return []
-  const day = dateInZone(created_at < now ? created_at : now, timezoneOf(rows))
+  const day = dateInZone(created_at < now ? created_at : now, getTimezone(rows))
   if (mayGive(rows, sellerId, 'give_discount', { cents, before: 0 }, day)) return []
   const limit = limitOfUser(rows, sellerId, 'give_discount')
   return [warning('discount_limit_exceeded', { found: fromCents(cents), expected: fromCents(limit) })]
@@ -185,14 +185,14 @@ function decideRepeated(
   const unchanged = accept('unchanged', `sale/${known.sale_id}`, [], [], { warnings: known.warnings })
   if (isRepeated(sale, known)) return unchanged
   const recorded = existing(rows, saleById(known.sale_id))
-  const isOfOther = fingerprintOf({ ...sale, status: 'completed' }) !== known.fingerprint
+  const isOfOther = fingerprintSale({ ...sale, status: 'completed' }) !== known.fingerprint
   if (isOfOther && !isSameSale(sale, known, recorded.doc))
     return refuse('duplicate_resource', { field: 'offline_id', conflicting_id: known.sale_id })
   if (sale.status === 'completed' || recorded.status === 'cancelled') return unchanged
   const { cash_session_id: sessionId, cancelled_at: at } = sale
   const granted = recorded.seller_id === (sale.sellerId ?? null) ? {} : permit('cancel_all')
   if (isRefusal(granted)) return granted
-  if (at !== null && isImpossibleAtTill(at, now)) return invalid('cancelled_at', IMPOSSIBLE_AT_TILL)
+  if (at !== null && isImpossibleAtTill(at, now)) return refuseField('cancelled_at', IMPOSSIBLE_AT_TILL)
   const events = cancellation(rows, recorded, { reason: null, sessionId, userId: cancellerOf(sale), at }, granted)
   if (isRefusal(events)) return events
   const ofSession = sessionId === recorded.cash_session_id ? [] : sessionWarnings(rows, sale)
@@ -202,7 +202,7 @@ function decideRepeated(
 
 /** A cancelled sale stays cancelled: a delayed upload of the completed one changes nothing. */
 const isRepeated = (sale: OfflineSale, { fingerprint }: Readonly<OfflineSaleRow>): boolean =>
-  fingerprintOf(sale) === fingerprint || fingerprintOf({ ...sale, status: 'cancelled' }) === fingerprint
+  fingerprintSale(sale) === fingerprint || fingerprintSale({ ...sale, status: 'cancelled' }) === fingerprint
 
 const BY_PERSON: readonly OfflineSaleWarning['code'][] = [
   'recorded_as_is',
@@ -249,7 +249,7 @@ export function recordSale(
   const sale = withKnownRecords(rows, upload)
   for (const field of ['created_at', 'cancelled_at'] as const) {
     const at = sale[field]
-    if (at !== null && isImpossibleAtTill(at, now)) return invalid(field, IMPOSSIBLE_AT_TILL)
+    if (at !== null && isImpossibleAtTill(at, now)) return refuseField(field, IMPOSSIBLE_AT_TILL)
   }
   const isCash = ({ payment_type_id }: { readonly payment_type_id: number }) =>
     rows.get(paymentTypeById(payment_type_id))?.doc.is_cash ?? false
@@ -287,7 +287,7 @@ export function recordSale(
     total,
     amount_received,
     warnings,
-    ...testMarkOf(rows),
+    ...testMark(rows),
   }
   const by = { sellerId: sale.sellerId ?? null }
   if (sale.status === 'cancelled') {
@@ -309,7 +309,7 @@ export function recordSale(
 function drawerOfCancelled(rows: Rows, { cancelled_at: at, cash_session_id: own, sellerId }: OfflineSaleUpload) {
   if (at === null) return {}
   const cancelling = { sessionId: null, userId: sellerId ?? null, at }
-  const timed = timedDrawer(rows, { cash_session_id: own, seller_id: sellerId ?? null }, cancelling)
+  const timed = findTimedDrawer(rows, { cash_session_id: own, seller_id: sellerId ?? null }, cancelling)
   return {
     cancelled_at: at,
     ...(own !== null && { cancel_session_id: sessionOfRefund(rows, own, cancelling) }),
@@ -326,7 +326,7 @@ function receivedBy(rows: Rows, payments: Completed['payments'], customer: Compl
     sums[type?.kind === 'exchange_credit' ? 'credit' : 'money'] += toCents(net) + toCents(surcharge)
   }
   // More than a number counts exactly is more than any sale.
-  const balance = customer && sums.credit > 0 ? Number(toBigCents(creditBalanceOf(rows, customer.id))) : 0
+  const balance = customer && sums.credit > 0 ? Number(toBigCents(getCreditBalance(rows, customer.id))) : 0
   const ofVouchers = voucherParts(payments.filter(({ status }) => status === 'completed')).reduce(
     (sum, { voucher, amount }) => sum + availableOf(toCents(amount), voucherBalance(rows, voucher)),
     0,
@@ -343,7 +343,7 @@ type Parts = Pick<Completed, 'items' | 'payments' | 'change'>
 function partsOf(rows: Rows, sale: OfflineSale, sums: OfflineSaleSums): Pick<Parts, 'items' | 'payments'> {
   const items = sale.items.map(({ product_id, quantity, price, name }, position) => {
     const product = rows.get(itemById(product_id))
-    const sold = product ? soldItem(rows, product) : unknownItem(product_id, name)
+    const sold = product ? toSoldItem(rows, product) : unknownItem(product_id, name)
     const { total = '0.00', discount = '0.00' } = sums.lines[position] ?? {}
     const moves_stock = sold.moves_stock && sale.status === 'completed'
     return { ...sold, quantity, unit_price: price, total, moves_stock, discount }
@@ -351,12 +351,12 @@ function partsOf(rows: Rows, sale: OfflineSale, sums: OfflineSaleSums): Pick<Par
   const tendered = sale.payments.map(({ payment_type_id, amount, status, voucher, ...given }) => {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc ?? unknownType(payment_type_id)
     // Refused on cash, unless a person records the sale as it is.
-    const details = type.is_cash ? {} : paymentDetailsOf(given)
+    const details = type.is_cash ? {} : toPaymentDetails(given)
     const isCredit = 'kind' in type && type.kind === 'exchange_credit'
     return { type, amount, details, status, ...(isCredit && voucher && { voucher }) }
   })
-  const change = Math.max(sumOf(tendered) - toCents(sale.total), 0)
-  const payments = takenPayments(tendered, change, () => dateInZone(sale.created_at, timezoneOf(rows)))
+  const change = Math.max(sumTendered(tendered) - toCents(sale.total), 0)
+  const payments = takePayments(tendered, change, () => dateInZone(sale.created_at, getTimezone(rows)))
   return { items, payments }
 }
 
@@ -415,7 +415,7 @@ function receivablesOf(
   { id, sold_at, customer, payments }: Pick<Completed, 'id' | 'sold_at' | 'customer' | 'payments'>,
   nextId: () => number,
 ): NewEvent[] {
-  const day = dateInZone(sold_at, timezoneOf(rows))
+  const day = dateInZone(sold_at, getTimezone(rows))
   return payments.flatMap(({ payment_type_id, amount }) => {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc
     // A payment of 0.00 makes no receivable.

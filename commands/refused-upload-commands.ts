@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { MAX_CENTS } from '#domain/money.ts'
-import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import { boundedText } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal, type Permit } from '#ledger/command.ts'
@@ -12,7 +12,7 @@ import { receivableById } from '#projections/finance.ts'
 import { offlineSaleById } from '#projections/fiscal-documents.ts'
 import { customerById } from '#projections/people.ts'
 import {
-  awaitedReturnsOf,
+  awaitedReturnsBySale,
   hasExpired,
   type OfflineReturnRow,
   offlineReturnByReturn,
@@ -20,11 +20,11 @@ import {
 } from '#projections/returns.ts'
 import { type SaleRow, saleById } from '#projections/sales.ts'
 import { paymentTypeById } from '#projections/stores.ts'
-import { cashDrawerOf, refusedMovementById } from '#projections/tills.ts'
+import { cashDrawerByUser, refusedMovementById } from '#projections/tills.ts'
 import { userById } from '#projections/users.ts'
 import { cancellationRefs, movedBy, namedSessionRefs, recordMovement } from './cash-commands.ts'
 import { OfflineId } from './offline-sale-input.ts'
-import { recordedReturn, returnedRefs } from './record-offline-return.ts'
+import { decideOfflineReturn, returnedRefs } from './record-offline-return.ts'
 import type { ReturnRefusal } from './reverse-return.ts'
 
 /** Named by the till. */
@@ -59,7 +59,7 @@ export const recordRefusedMovement = command<Recorded>({
     if (!movement) return []
     const { user_id, userId, receivable_id } = movement
     return [
-      ...[...new Set([user_id, userId])].flatMap((id) => [userById(id), cashDrawerOf(id)]),
+      ...[...new Set([user_id, userId])].flatMap((id) => [userById(id), cashDrawerByUser(id)]),
       ...(receivable_id === null ? [] : [receivableById(receivable_id)]),
     ]
   },
@@ -82,7 +82,7 @@ export const recordRefusedMovement = command<Recorded>({
     if (refused.state === 'recorded')
       return accept('unchanged', `cash_session/${rows.get(cashMovementById(offline_id))?.cash_session_id}`)
     if (refused.state === 'resolved') return refuse('not_found')
-    if (!known && kind !== 'opened') return invalid('session_id', 'não é uma sessão de caixa')
+    if (!known && kind !== 'opened') return refuseField('session_id', 'não é uma sessão de caixa')
     const content: CashMovement = { session_id, kind, amount, at, reason, receivable_id, counted }
     return recordMovement(rows, { offline_id, userId, settles: { user_id, owner_id: userId } }, content, context)
   },
@@ -96,7 +96,7 @@ export const resolveRefusedMovement = command<RefusedMovement & z.infer<typeof R
   needs: refusedRefs,
   needsMore(rows, { offline_id }) {
     const refused = rows.get(refusedMovementById(offline_id))
-    return refused ? [cashDrawerOf(refused.user_id)] : []
+    return refused ? [cashDrawerByUser(refused.user_id)] : []
   },
   decide(rows, { offline_id, note }, { permit }) {
     const granted = permit('cash_sessions')
@@ -128,7 +128,7 @@ const uploadRefs = (sent: DataOf<'ReturnAwaited'>) => [
   ...[userById(sent.user_id), returnsOfUser(sent.user_id)],
   ...(sent.sale_offline_id === null
     ? []
-    : [offlineSaleById(sent.sale_offline_id), awaitedReturnsOf(sent.sale_offline_id)]),
+    : [offlineSaleById(sent.sale_offline_id), awaitedReturnsBySale(sent.sale_offline_id)]),
 ]
 
 /** Whether a person may decide about it, at a time (UTC). */
@@ -170,7 +170,7 @@ export const recordRefusedReturn = command<RefusedReturn>({
     if (isRefusal(seen)) return seen
     const sale = saleOf(rows, sent)
     if (!sale) return refuse('return_refused', { reason: 'sale_unknown' })
-    const recorded = recordedReturn(rows, sent, sale, { now, permit, isSettled: true })
+    const recorded = decideOfflineReturn(rows, sent, sale, { now, permit, isSettled: true })
     if (typeof recorded === 'string') return notRecorded(recorded, permit)
     return isRefusal(recorded) ? recorded : accept('created', `return/${input.id}`, recorded)
   },

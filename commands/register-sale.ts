@@ -3,14 +3,14 @@ import { dateInZone, IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.t
 import { fromCents, fromThousandths, Money, netOfSurcharge, toCents, toThousandths } from '#domain/money.ts'
 import {
   type AcquirerTerms,
-  acquiredOf,
   detailRefusedOnCash,
-  paymentDetailsOf,
   paymentDetailsShape,
   type SalePaymentDetails,
+  toAcquiredPayment,
+  toPaymentDetails,
 } from '#domain/payment-rules.ts'
-import { MetadataInput, metadataOf } from '#domain/record-values.ts'
-import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { MetadataInput, toEventMetadata } from '#domain/record-values.ts'
+import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import { Id, NewExternalId, REQUIRED_FIELD } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
@@ -18,11 +18,11 @@ import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { isJsonObject } from '#lib/json.ts'
 import { itemById } from '#projections/catalog.ts'
-import { testMarkOf, timezoneOf } from '#projections/companies.ts'
+import { getTimezone, testMark } from '#projections/companies.ts'
 import { receivableById } from '#projections/finance.ts'
-import { paymentProofByKey, proofOf } from '#projections/payment-proofs.ts'
+import { paymentProofByKey, toPaymentProof } from '#projections/payment-proofs.ts'
 import { saleByExternalId, saleById } from '#projections/sales.ts'
-import { stockOf } from '#projections/stock.ts'
+import { getStock } from '#projections/stock.ts'
 import { type PaymentTypeObject, paymentTypeById } from '#projections/stores.ts'
 import { userById } from '#projections/users.ts'
 import { findOlder } from './cash-commands.ts'
@@ -53,18 +53,14 @@ interface TenderedPayment {
 }
 
 /** In cents. */
-export const sumOf = (tendered: readonly TenderedPayment[]): number =>
+export const sumTendered = (tendered: readonly TenderedPayment[]): number =>
   tendered.reduce((sum, { amount }) => sum + toCents(amount), 0)
 
 /**
  * Payments with surcharge and net. The surcharge is part of the charged amount, which is the amount less change. `change`, in cents, is taken from cash, starting with the last cash payment. If a till gave change
  * without cash, it is taken from the other payments. `daySold` returns the company's day of the sale.
  */
-export function takenPayments<G extends TenderedPayment>(
-  tendered: readonly G[],
-  change: number,
-  daySold: () => string,
-) {
+export function takePayments<G extends TenderedPayment>(tendered: readonly G[], change: number, daySold: () => string) {
   let left = change
   const isWithCash = tendered.some(({ type }) => type.is_cash)
   const payments = tendered.toReversed().map(({ type, amount, details, ...more }) => {
@@ -90,11 +86,11 @@ export function takenPayments<G extends TenderedPayment>(
 /** The acquirer's part of a payment, and when it pays the rest. */
 function acquired(
   type: Partial<Terms>,
-  charged: Parameters<typeof acquiredOf>[1],
+  charged: Parameters<typeof toAcquiredPayment>[1],
 ): Partial<Pick<SalePayment, 'acquirer_fee' | 'settles_on' | 'settlements' | 'acquirer_fee_refunded'>> {
   const { acquirer_rate = null, acquirer_rate_2_6 = null, acquirer_rate_7_12 = null, settles_in_days = null } = type
   const terms = { acquirer_rate, acquirer_rate_2_6, acquirer_rate_7_12, settles_in_days }
-  const parts = acquiredOf(terms, charged)
+  const parts = toAcquiredPayment(terms, charged)
   return parts ? { ...parts, ...(type.acquirer_fee_refunded && { acquirer_fee_refunded: true }) } : {}
 }
 
@@ -113,16 +109,16 @@ interface UsedPayment {
 /** Rows that name the sales of the payments. */
 export const proofRefs = (payments: Payments): AnyRef[] =>
   payments.flatMap((payment) => {
-    const key = proofOf(payment)
+    const key = toPaymentProof(payment)
     return key === null ? [] : [paymentProofByKey(key)]
   })
 
 /** Those sales; `proofRefs` are loaded. */
-export const provedSaleRefs = (rows: Rows, payments: Payments): AnyRef[] =>
+export const sameProofRefs = (rows: Rows, payments: Payments): AnyRef[] =>
   payments.flatMap((payment) => salesOf(rows, payment).map(saleById))
 
 function salesOf(rows: Rows, payment: SalePaymentDetails): readonly number[] {
-  const key = proofOf(payment)
+  const key = toPaymentProof(payment)
   return (key === null ? null : rows.get(paymentProofByKey(key))?.sale_ids) ?? []
 }
 
@@ -176,18 +172,18 @@ export const registerSale = command<SaleInput>({
     ...(input.payments ?? []).map((payment) => paymentTypeById(payment.payment_type_id)),
     ...proofRefs(detailsOf(input)),
   ],
-  needsMore: (rows, input) => provedSaleRefs(rows, detailsOf(input)),
+  needsMore: (rows, input) => sameProofRefs(rows, detailsOf(input)),
   decide(rows, input, { now, nextId }) {
     const same = input.external_id ? rows.get(saleByExternalId(input.external_id)) : null
     if (same) return refuse('duplicate_resource', { field: 'external_id', conflicting_id: same.id })
-    if (input.sold_at && isImpossible(input.sold_at, now)) return invalid('sold_at', IMPOSSIBLE)
+    if (input.sold_at && isImpossible(input.sold_at, now)) return refuseField('sold_at', IMPOSSIBLE)
     const customer = findCustomer(rows, input)
     if (customer && isRefusal(customer)) return customer
     const seller = findSeller(rows, input.seller)
     if (seller && isRefusal(seller)) return seller
     const priced = priceLines(rows, input)
     if (isRefusal(priced)) return priced
-    if (!input.payments && toCents(priced.total) > 0) return invalid('payments', REQUIRED_FIELD)
+    if (!input.payments && toCents(priced.total) > 0) return refuseField('payments', REQUIRED_FIELD)
     const sold_at = input.sold_at ?? now
     const paid = pay(rows, input.payments ?? [], toCents(priced.total), sold_at)
     if (isRefusal(paid)) return paid
@@ -211,8 +207,8 @@ export const registerSale = command<SaleInput>({
       payments: paid.payments,
       change: fromCents(paid.change),
       ...(warnings.length > 0 && { warnings }),
-      ...metadataOf(input),
-      ...testMarkOf(rows),
+      ...toEventMetadata(input),
+      ...testMark(rows),
     })
     const remarks = [...brokenPieces(rows, priced.items), ...used.map((each) => usedWarning(each, input))]
     return accept('created', completed.subject, [completed], [], remarks.length > 0 ? { warnings: remarks } : undefined)
@@ -220,7 +216,7 @@ export const registerSale = command<SaleInput>({
 })
 
 /** Details of each payment, also of one that is refused. */
-const detailsOf = ({ payments }: SaleInput) => (payments ?? []).map(paymentDetailsOf)
+const detailsOf = ({ payments }: SaleInput) => (payments ?? []).map(toPaymentDetails)
 
 /** The field that names the transaction. */
 const fieldOf = ({ position }: UsedPayment, { payments }: SaleInput): string =>
@@ -244,23 +240,23 @@ function pay(
   for (const [position, { payment_type_id, amount, ...given }] of inputs.entries()) {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc
     const field = `payments[${position}].payment_type_id`
-    if (!type) return invalid(field, 'forma de pagamento não encontrada')
-    if (!type.accepts_api) return invalid(field, type.reason ?? 'forma de pagamento não aceita pela API')
+    if (!type) return refuseField(field, 'forma de pagamento não encontrada')
+    if (!type.accepts_api) return refuseField(field, type.reason ?? 'forma de pagamento não aceita pela API')
     const wrong = type.is_cash ? detailRefusedOnCash(given) : null
-    if (wrong) return invalid(`payments[${position}].${wrong.field}`, wrong.message)
-    tendered.push({ type, amount, details: paymentDetailsOf(given) })
+    if (wrong) return refuseField(`payments[${position}].${wrong.field}`, wrong.message)
+    tendered.push({ type, amount, details: toPaymentDetails(given) })
   }
-  const change = sumOf(tendered) - total
-  if (change < 0 || change > sumOf(tendered.filter(({ type }) => type.is_cash))) {
-    return refuse('payment_mismatch', { total: fromCents(total), paid: fromCents(sumOf(tendered)) })
+  const change = sumTendered(tendered) - total
+  if (change < 0 || change > sumTendered(tendered.filter(({ type }) => type.is_cash))) {
+    return refuse('payment_mismatch', { total: fromCents(total), paid: fromCents(sumTendered(tendered)) })
   }
-  return { payments: takenPayments(tendered, change, () => dateInZone(soldAt, timezoneOf(rows))), change }
+  return { payments: takePayments(tendered, change, () => dateInZone(soldAt, getTimezone(rows))), change }
 }
 
 /** If one item is short, the whole sale is refused. */
 function findShortage(rows: Rows, items: Completed['items']): Refusal | null {
   const short = [...quantitiesTaken(items)].flatMap(([id, thousandths]) => {
-    const available = stockOf(rows, id)
+    const available = getStock(rows, id)
     if (available === null || toThousandths(available) >= thousandths) return []
     return [{ catalog_item_id: id, requested: fromThousandths(thousandths), available }]
   })
@@ -308,11 +304,11 @@ export const assignSaleCustomer = command<z.infer<typeof AssignSaleCustomer>>({
     if (!sale) return refuse('not_found')
     const found = findCustomer(rows, name)
     if (found && isRefusal(found)) return found
-    if (found === null) return invalid('customer_id', 'informe o cliente')
+    if (found === null) return refuseField('customer_id', 'informe o cliente')
     if (sale.customer_id === found.id) return accept('unchanged', `sale/${id}`)
-    if (sale.customer_id !== null) return invalid('sale', 'a venda já tem cliente')
-    if (sale.status === 'cancelled') return invalid('sale', 'a venda está cancelada')
-    if (sale.receivable_ids.length === 0) return invalid('sale', 'a venda não é a prazo')
+    if (sale.customer_id !== null) return refuseField('sale', 'a venda já tem cliente')
+    if (sale.status === 'cancelled') return refuseField('sale', 'a venda está cancelada')
+    if (sale.receivable_ids.length === 0) return refuseField('sale', 'a venda não é a prazo')
     const customer = { id: found.id, external_id: found.external_id, name: found.doc.name }
     const changes = {
       customer_id: customer.id,

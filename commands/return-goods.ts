@@ -1,14 +1,14 @@
 import * as z from 'zod'
 import { IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
 import { fromCents, fromThousandths, Quantity, toCents, toThousandths } from '#domain/money.ts'
-import { forgotten, invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { type Refusal, refuse, refuseField, refuseForgotten } from '#domain/refusals.ts'
 import { boundedText, Id, NewExternalId, REQUIRED_FIELD } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import type { PaymentKind } from '#events/company-events.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { testMarkOf } from '#projections/companies.ts'
+import { testMark } from '#projections/companies.ts'
 import { customerById } from '#projections/people.ts'
 import { returnByExternalId } from '#projections/returns.ts'
 import { type SaleRow, saleById } from '#projections/sales.ts'
@@ -19,12 +19,12 @@ import { lowerReceivables, receivableRefs } from './receivables-payables.ts'
 import {
   type ReturnableSale,
   type ReturnLine,
-  returnableOf,
   shareMoneyBack,
+  shareWorth,
   stockOfReturn,
   stockRefs,
   sumCents,
-  worthOf,
+  toReturnableSale,
 } from './returned-goods.ts'
 
 type Refunds = DataOf<'SaleReturned'>['refunds']
@@ -82,12 +82,12 @@ export const returnGoods = command<ReturnInput>({
     if (obstacle) return obstacle
     const closed = findClosedSession(rows, input.cash_session_id)
     if (closed) return closed
-    const goods = returnableOf(sale)
+    const goods = toReturnableSale(sale)
     const lines = linesOf(goods, input)
     if (isRefusal(lines)) return lines
     const fee = input.delivery_fee ? goods.delivery_fee - goods.returned_fee : 0
     if (input.delivery_fee && fee === 0 && goods.delivery_fee > 0) return alreadyReturned(null, goods.delivery_fee, 0)
-    const worth = worthOf(goods, lines)
+    const worth = shareWorth(goods, lines)
     const due = dueBack(saleMoney(rows, sale), sumCents(worth) + fee)
     const { items, delivery_fee } = shareMoneyBack(goods, lines, [...worth, fee], due.total)
     const granted = permit('return_goods', { cents: due.total, before: toCents(sale.doc.returned_total) })
@@ -111,7 +111,7 @@ export const returnGoods = command<ReturnInput>({
       ...(credit && { credit }),
       cash_session_id: input.cash_session_id ?? null,
       ...granted,
-      ...testMarkOf(rows),
+      ...testMark(rows),
     })
     return accept('created', returned.subject, [
       returned,
@@ -139,9 +139,9 @@ function findObstacle(
   if (conflicting_id !== null) return refuse('duplicate_resource', { field: 'external_id', conflicting_id })
   if (sale.status === 'cancelled') return refuse('sale_cancelled')
   if (!returned_at) return null
-  if (isImpossible(returned_at, now)) return invalid('returned_at', IMPOSSIBLE)
+  if (isImpossible(returned_at, now)) return refuseField('returned_at', IMPOSSIBLE)
   const isEarlier = Date.parse(returned_at) < Date.parse(sale.sold_at)
-  return isEarlier ? invalid('returned_at', 'não pode ser antes da venda') : null
+  return isEarlier ? refuseField('returned_at', 'não pode ser antes da venda') : null
 }
 
 const alreadyReturned = (line: number | null, requested: number, available: number): Refusal =>
@@ -154,8 +154,8 @@ function linesOf({ lines: sold }: ReturnableSale, { items }: ReturnInput): Retur
   const named = new Set<number>()
   for (const [position, { line, quantity }] of items.entries()) {
     const of = sold[line]
-    if (!of) return invalid(`items[${position}].line`, `a venda não tem este item: vai de 0 a ${sold.length - 1}`)
-    if (named.has(line)) return invalid(`items[${position}].line`, 'o item já está nesta devolução')
+    if (!of) return refuseField(`items[${position}].line`, `a venda não tem este item: vai de 0 a ${sold.length - 1}`)
+    if (named.has(line)) return refuseField(`items[${position}].line`, 'o item já está nesta devolução')
     named.add(line)
     const [requested, available] = [toThousandths(quantity), of.sold.thousandths - of.returned.thousandths]
     if (requested > available) return alreadyReturned(line, requested, Math.max(available, 0))
@@ -177,16 +177,16 @@ function findRefunds(
   { refunds }: ReturnInput,
   due: ReturnType<typeof dueBack>,
 ): Refunds | Refusal {
-  if (!refunds && due.total > 0) return invalid('refunds', REQUIRED_FIELD)
+  if (!refunds && due.total > 0) return refuseField('refunds', REQUIRED_FIELD)
   const given: Refunds = []
   for (const [position, { payment_type_id, amount }] of (refunds ?? []).entries()) {
     const field = `refunds[${position}].payment_type_id`
     const type = rows.get(paymentTypeById(payment_type_id))?.doc
-    if (!type) return invalid(field, 'forma de pagamento não encontrada')
+    if (!type) return refuseField(field, 'forma de pagamento não encontrada')
     const isOfSale =
       sale.payment_type_ids.includes(payment_type_id) && (isMoney(type) || type.kind === 'credit_account')
     if (!isOfSale && !ANY_SALE.some((kind) => kind === type.kind))
-      return invalid(field, 'deve ser uma forma da venda, dinheiro, transferência, Pix ou crédito de troca')
+      return refuseField(field, 'deve ser uma forma da venda, dinheiro, transferência, Pix ou crédito de troca')
     given.push({ payment_type_id, name: type.name, amount })
   }
   const refunded = given.reduce((sum, { amount }) => sum + toCents(amount), 0)
@@ -212,11 +212,11 @@ function findCredit(
   refunds: Refunds,
 ): DataOf<'SaleReturned'>['credit'] | null | Refusal {
   const named = customer_id ? rows.get(customerById(customer_id)) : null
-  if (customer_id && (!named || named.deleted_at)) return invalid('customer_id', 'cliente não encontrado')
+  if (customer_id && (!named || named.deleted_at)) return refuseField('customer_id', 'cliente não encontrado')
   const cents = sumOfKind(rows, refunds, 'exchange_credit')
   if (cents === 0) return null
   const customer = named ?? (sale.customer_id === null ? null : rows.get(customerById(sale.customer_id)))
-  if (!customer || customer.deleted_at) return invalid('customer_id', 'informe o cliente que recebe o crédito')
-  if (customer.doc.forgotten_at !== null) return forgotten(`customer/${customer.id}`)
+  if (!customer || customer.deleted_at) return refuseField('customer_id', 'informe o cliente que recebe o crédito')
+  if (customer.doc.forgotten_at !== null) return refuseForgotten(`customer/${customer.id}`)
   return { customer_id: customer.id, amount: fromCents(cents) }
 }

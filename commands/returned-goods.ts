@@ -3,8 +3,8 @@ import { amountOfPart, type LinePart, shareDiscount } from '#domain/payment-rule
 import type { DataOf } from '#events/catalogue.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { lineDiscountsOf, type SaleRow } from '#projections/sales.ts'
-import { type StockMove, stockById, stockOf, thousandthsByItem } from '#projections/stock.ts'
+import { type SaleRow, splitSaleDiscount } from '#projections/sales.ts'
+import { getStock, type StockMove, stockById, thousandthsByItem } from '#projections/stock.ts'
 
 type ReturnItems = DataOf<'SaleReturned'>['items']
 
@@ -38,7 +38,7 @@ export const stockRefs = (moves: readonly StockMove[]): AnyRef[] =>
   moves.map(({ catalog_item_id }) => stockById(catalog_item_id))
 
 /** All lines of an item either took stock or did not: they were sold at once. */
-export function returnableOf({
+export function toReturnableSale({
   doc,
   returned,
   stock_moves,
@@ -62,7 +62,7 @@ export function returnableOf({
 
 /** A sale that is being recorded. */
 export function returnableUpload(sale: Pick<DataOf<'SaleCompleted'>, 'items' | 'discount'>): ReturnableSale {
-  const shares = lineDiscountsOf(sale)
+  const shares = splitSaleDiscount(sale)
   return {
     lines: sale.items.map((item, line) => ({
       catalog_item_id: item.catalog_item_id,
@@ -85,14 +85,14 @@ const lineAt = ({ lines }: ReturnableSale, line: number): ReturnableLine => {
 }
 
 /** Share of the returned lines in what was to be paid for the sale, in cents. */
-export const worthOf = (goods: ReturnableSale, returned: readonly ReturnLine[]): number[] =>
+export const shareWorth = (goods: ReturnableSale, returned: readonly ReturnLine[]): number[] =>
   returned.map(({ line, thousandths }) => {
     const { sold, returned: before } = lineAt(goods, line)
     return amountOfPart(sold, before, thousandths)
   })
 
 /** Worth of the goods that the buyer still has, with the delivery fee, in cents. */
-export const keptWorth = ({ lines, delivery_fee, returned_fee }: ReturnableSale): number =>
+export const sumKeptWorth = ({ lines, delivery_fee, returned_fee }: ReturnableSale): number =>
   lines.reduce(
     (sum, { sold, returned }) =>
       sum + sold.cents - amountOfPart(sold, { thousandths: 0, cents: 0 }, returned.thousandths),
@@ -126,6 +126,6 @@ export function stockOfReturn(rows: Rows, { lines }: ReturnableSale, items: Retu
     restock && catalog_item_id !== null && lines[line]?.moves_stock ? [{ catalog_item_id, quantity }] : [],
   )
   return [...thousandthsByItem(moves)].flatMap(([catalog_item_id, thousandths]) =>
-    stockOf(rows, catalog_item_id) === null ? [] : [{ catalog_item_id, quantity: fromThousandths(thousandths) }],
+    getStock(rows, catalog_item_id) === null ? [] : [{ catalog_item_id, quantity: fromThousandths(thousandths) }],
   )
 }

@@ -10,15 +10,15 @@ import { cashSessionByName } from '#projections/cash-sessions.ts'
 import { receivableById, standingPayments } from '#projections/finance.ts'
 import { type ReturnRow, returnById } from '#projections/returns.ts'
 import { type SaleRow, saleById } from '#projections/sales.ts'
-import { stockById, stockOf } from '#projections/stock.ts'
-import { creditBalanceOf, creditOf } from '#projections/store-credit.ts'
+import { getStock, stockById } from '#projections/stock.ts'
+import { creditByCustomer, getCreditBalance } from '#projections/store-credit.ts'
 import { paymentTypeById } from '#projections/stores.ts'
 import { voucherBalance, voucherByCode, voucherParts } from '#projections/vouchers.ts'
 import { namedSessionRefs } from './cash-commands.ts'
 import { dueBack, type MoneyDue, type SaleMoney } from './money-back.ts'
-import { returnedLines, sumOfParts } from './offline-returns.ts'
+import { sumOfParts, toReturnLines } from './offline-returns.ts'
 import { receivableRefs, receivableSide } from './receivables-payables.ts'
-import { type ReturnableSale, sumCents, worthOf } from './returned-goods.ts'
+import { type ReturnableSale, shareWorth, sumCents } from './returned-goods.ts'
 
 export type ReturnRefusal = DataOf<'ReturnRefused'>['code']
 
@@ -49,13 +49,13 @@ export function judgeReturn(
   permit: Permit,
 ): { readonly due: MoneyDue; readonly granted: Grant } | ReturnRefusal {
   if (isCancelled) return 'sale_cancelled'
-  const lines = returnedLines(sent)
+  const lines = toReturnLines(sent)
   for (const { line, thousandths } of lines) {
     const of = goods.lines[line]
     if (!of || thousandths > of.sold.thousandths - of.returned.thousandths) return 'already_returned'
   }
   const [total, onCredit] = [sumOfParts(sent.refunds), toCents(sent.on_credit)]
-  const due = dueBack(money, sumCents(worthOf(goods, lines)))
+  const due = dueBack(money, sumCents(shareWorth(goods, lines)))
   if (onCredit > due.on_credit || total - onCredit > due.total - due.on_credit) return 'payment_mismatch'
   const granted = permit('return_goods', { cents: total + together, before })
   return isRefusal(granted) ? 'permission_required' : { due, granted }
@@ -74,7 +74,7 @@ export const reverseReturn = command<ReverseReturnInput>({
     const { credit_customer_id: customerId, stock, refunds } = known.doc
     return [
       saleById(known.sale_id),
-      ...(customerId === null ? [] : [creditOf(customerId)]),
+      ...(customerId === null ? [] : [creditByCustomer(customerId)]),
       ...stock.map(({ catalog_item_id }) => stockById(catalog_item_id)),
       ...refunds.map(({ payment_type_id }) => paymentTypeById(payment_type_id)),
       ...voucherParts(refunds).map(({ voucher }) => voucherByCode(voucher)),
@@ -96,7 +96,7 @@ export const reverseReturn = command<ReverseReturnInput>({
     if (doc.reversed_at !== null) return accept('unchanged', `return/${id}`)
     if (doc.fiscal_document && doc.fiscal_document.status !== 'cancelled') return refuse('fiscal_document_issued')
     const credit = creditGiven(rows, known)
-    if (credit && toBigCents(creditBalanceOf(rows, credit.customer_id)) < toBigCents(credit.amount))
+    if (credit && toBigCents(getCreditBalance(rows, credit.customer_id)) < toBigCents(credit.amount))
       return refuse('credit_spent')
     const vouchers = voucherParts(doc.refunds)
     const isSpent = vouchers.some(
@@ -108,7 +108,7 @@ export const reverseReturn = command<ReverseReturnInput>({
       items: doc.items.map(({ line, quantity, amount }) => ({ line, quantity, amount })),
       delivery_fee: doc.delivery_fee,
       total: doc.total,
-      stock: doc.stock.filter(({ catalog_item_id }) => stockOf(rows, catalog_item_id) !== null),
+      stock: doc.stock.filter(({ catalog_item_id }) => getStock(rows, catalog_item_id) !== null),
       ...(credit && { credit }),
       ...(vouchers.length > 0 && { vouchers }),
       is_in_drawer: isInDrawer(rows, known),

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { fiscalCodesOf } from '#domain/fiscal-values.ts'
+import { pickFiscalCodes } from '#domain/fiscal-values.ts'
 import {
   fromCents,
   fromThousandths,
@@ -12,7 +12,7 @@ import {
   toThousandths,
 } from '#domain/money.ts'
 import { type LineAmounts, sumSale, totalOfLine } from '#domain/payment-rules.ts'
-import { forgotten, invalid, type Refusal } from '#domain/refusals.ts'
+import { type Refusal, refuseField, refuseForgotten } from '#domain/refusals.ts'
 import { boundedText, ExternalId, Id, nameText } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -20,15 +20,15 @@ import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { type ItemRow, itemByExternalId, itemById } from '#projections/catalog.ts'
 import { customerByExternalId, customerById, type PersonRow } from '#projections/people.ts'
-import { stockMoves, stockOf, thousandthsByItem } from '#projections/stock.ts'
+import { getStock, stockMoves, thousandthsByItem } from '#projections/stock.ts'
 import { userById } from '#projections/users.ts'
 
 type SaleItem = DataOf<'SaleCompleted'>['items'][number]
 
 /** Item fields stored in a sale: its current description and fiscal codes, and whether its stock is tracked. */
-export function soldItem(rows: Rows, { id, external_id, doc }: Readonly<ItemRow>) {
-  const moves_stock = stockOf(rows, id) !== null
-  return { catalog_item_id: id, external_id, description: doc.name, moves_stock, ...fiscalCodesOf(doc) }
+export function toSoldItem(rows: Rows, { id, external_id, doc }: Readonly<ItemRow>) {
+  const moves_stock = getStock(rows, id) !== null
+  return { catalog_item_id: id, external_id, description: doc.name, moves_stock, ...pickFiscalCodes(doc) }
 }
 
 /** Quantities that lines take from stock, in thousandths per item. An item may be on several lines. */
@@ -103,8 +103,8 @@ export function priceLines(
   }
   const [deliveryFee, discount] = [toCents(fee ?? '0.00'), toCents(wanted ?? '0.00')]
   const { subtotal, total } = sumSale(amounts, discount, deliveryFee)
-  if (subtotal + deliveryFee > MAX_CENTS) return invalid('items', 'o total é grande demais')
-  if (discount > subtotal) return invalid('discount', `não pode passar do subtotal, ${fromCents(subtotal)}`)
+  if (subtotal + deliveryFee > MAX_CENTS) return refuseField('items', 'o total é grande demais')
+  if (discount > subtotal) return refuseField('discount', `não pode passar do subtotal, ${fromCents(subtotal)}`)
   return {
     items: priced,
     subtotal: fromCents(subtotal),
@@ -129,19 +129,19 @@ function priceLine(rows: Rows, input: LineInput, position: number): PricedLine |
   const found = ref && rows.get(ref)
   if (ref && (!found || found.deleted_at)) {
     const field = typeof input.catalog_item_id === 'number' ? 'catalog_item_id' : 'catalog_item_external_id'
-    return invalid(`items[${position}].${field}`, 'item não encontrado no catálogo')
+    return refuseField(`items[${position}].${field}`, 'item não encontrado no catálogo')
   }
   const unitPrice = input.unit_price ?? found?.doc.price
   if (unitPrice === undefined) throw new Error('price lines: ad-hoc item without a price passed validation')
   const thousandths = toThousandths(input.quantity)
   if (!lineTotalFits(thousandths, toCents(unitPrice)))
-    return invalid(`items[${position}].quantity`, 'o total do item é grande demais')
+    return refuseField(`items[${position}].quantity`, 'o total do item é grande demais')
   const gross = lineTotal(thousandths, toCents(unitPrice))
   const discount = toCents(input.discount ?? '0.00')
   if (discount > gross)
-    return invalid(`items[${position}].discount`, `não pode passar do valor do item, ${fromCents(gross)}`)
+    return refuseField(`items[${position}].discount`, `não pode passar do valor do item, ${fromCents(gross)}`)
   const item = {
-    ...(found ? soldItem(rows, found) : adHocItem(input)),
+    ...(found ? toSoldItem(rows, found) : adHocItem(input)),
     quantity: fromThousandths(thousandths),
     unit_price: unitPrice,
     total: fromCents(totalOfLine({ gross, discount })),
@@ -172,7 +172,7 @@ export const customerRefs = ({ customer_id, customer_external_id }: CustomerName
  */
 export function findCustomer(rows: Rows, name: CustomerName): Readonly<PersonRow> | null | Refusal {
   const found = findNamed(rows, name)
-  return found && 'doc' in found && found.doc.forgotten_at !== null ? forgotten(`customer/${found.id}`) : found
+  return found && 'doc' in found && found.doc.forgotten_at !== null ? refuseForgotten(`customer/${found.id}`) : found
 }
 
 function findNamed(
@@ -180,11 +180,12 @@ function findNamed(
   { customer_id, customer_external_id }: CustomerName,
 ): Readonly<PersonRow> | null | Refusal {
   const byId = typeof customer_id === 'number' ? live(rows.get(customerById(customer_id))) : undefined
-  if (byId === null) return invalid('customer_id', 'cliente não encontrado')
+  if (byId === null) return refuseField('customer_id', 'cliente não encontrado')
   if (typeof customer_external_id !== 'string') return byId ?? null
   const byExternalId = live(rows.get(customerByExternalId(customer_external_id)))
-  if (byExternalId === null) return invalid('customer_external_id', 'cliente não encontrado')
-  if (byId && byId.id !== byExternalId.id) return invalid('customer_external_id', 'é de outro cliente que customer_id')
+  if (byExternalId === null) return refuseField('customer_external_id', 'cliente não encontrado')
+  if (byId && byId.id !== byExternalId.id)
+    return refuseField('customer_external_id', 'é de outro cliente que customer_id')
   return byExternalId
 }
 
@@ -210,8 +211,8 @@ export function findSeller(rows: Rows, input: SellerInput | null | undefined): S
   if (!input) return null
   if (typeof input.user_id !== 'number') return { user_id: null, name: input.name ?? null }
   const seller = userSeller(rows, input.user_id)
-  if (!seller) return invalid('seller.user_id', 'usuário não encontrado')
-  return seller.name === null ? forgotten(`user/${input.user_id}`) : seller
+  if (!seller) return refuseField('seller.user_id', 'usuário não encontrado')
+  return seller.name === null ? refuseForgotten(`user/${input.user_id}`) : seller
 }
 
 /** A user as a seller; null if there is no such user. */

@@ -11,7 +11,7 @@ import {
   toThousandths,
 } from '#domain/money.ts'
 import { plainBarcode, sameBarcodes } from '#domain/record-values.ts'
-import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import { boundedText, ExternalId, Id, nameText, optionalText, orDefault } from '#domain/text.ts'
 import { RECORDED_KINDS } from '#events/catalog-events.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
@@ -21,12 +21,12 @@ import type { Rows } from '#ledger/working-set.ts'
 import { type ItemObject, type ItemRow, itemByBarcode, itemByExternalId, itemById } from '#projections/catalog.ts'
 import {
   type CountedStock,
+  getStock,
   IDS_PER_EVENT,
   inventoryById,
-  inventoryCountOf,
-  movementIdOf,
+  inventoryCountByItem,
   STOCK_AT_COUNT,
-  stockOf,
+  toMovementId,
 } from '#projections/stock.ts'
 import {
   brokenPieceWarnings,
@@ -92,7 +92,7 @@ export const countInventory = command<CountInventoryInput>({
   needsMore: (rows, { id, items }) =>
     items.flatMap((count) => {
       const item = findCounted(rows, count)
-      return item ? [inventoryCountOf(id, item.id)] : []
+      return item ? [inventoryCountByItem(id, item.id)] : []
     }),
   decide(rows, { id, mode, items }, { now }) {
     const inventory = rows.get(inventoryById(id))
@@ -101,14 +101,14 @@ export const countInventory = command<CountInventoryInput>({
     const counted = readCounts(rows, { id, mode, items }, now)
     if (isRefusal(counted)) return counted
     const { counts, warnings } = counted
-    const known = (itemId: number) => (rows.get(inventoryCountOf(id, itemId))?.quantity ?? null) !== null
+    const known = (itemId: number) => (rows.get(inventoryCountByItem(id, itemId))?.quantity ?? null) !== null
     const more = [...counts.values()].reduce(
       (sum, { catalog_item_id, quantity }) => sum + Number(quantity !== null) - Number(known(catalog_item_id)),
       0,
     )
     const counted_items = inventory.doc.counted_items + more
     if (counted_items > MAX_COUNTED_ITEMS)
-      return invalid('items', `um inventário tem no máximo ${MAX_COUNTED_ITEMS} itens: abra outro para os demais`)
+      return refuseField('items', `um inventário tem no máximo ${MAX_COUNTED_ITEMS} itens: abra outro para os demais`)
     const recorded = event('InventoryCounted', { id, counts: [...counts.values()], counted_items })
     return accept('updated', recorded.subject, [recorded], [], warnings.length > 0 ? { warnings } : undefined)
   },
@@ -133,7 +133,7 @@ function readCounts(rows: Rows, { id, mode, items }: CountInventoryInput, now: s
       fields[`items[${position}].${problem?.field ?? fieldOf(line)}`] = [problem?.message ?? UNKNOWN_ITEM]
       continue
     }
-    const before = counts.get(item.id)?.quantity ?? rows.get(inventoryCountOf(id, item.id))?.quantity ?? '0'
+    const before = counts.get(item.id)?.quantity ?? rows.get(inventoryCountByItem(id, item.id))?.quantity ?? '0'
     const added =
       line.quantity === null ? null : toThousandths(line.quantity) + (mode === 'add' ? toThousandths(before) : 0)
     if (added !== null && added > MAX_THOUSANDTHS) {
@@ -224,8 +224,8 @@ export function countStock({ id, type, stock: before }: ItemStock, stock: string
 /** Stock event of a PATCH. */
 export function moveStock(item: ItemStock, { stock, stock_adjustment }: ItemChanges): NewEvent[] | Refusal {
   if (item.type === 'service') {
-    if (stock) return invalid('stock', NO_STOCK_OF_SERVICES)
-    if (typeof stock_adjustment === 'string') return invalid('stock_adjustment', NO_STOCK_OF_SERVICES)
+    if (stock) return refuseField('stock', NO_STOCK_OF_SERVICES)
+    if (typeof stock_adjustment === 'string') return refuseField('stock_adjustment', NO_STOCK_OF_SERVICES)
   }
   if (typeof stock_adjustment !== 'string') return countStock(item, stock)
   const after = adjusted(item, stock_adjustment)
@@ -233,11 +233,11 @@ export function moveStock(item: ItemStock, { stock, stock_adjustment }: ItemChan
 }
 
 function adjusted({ id, stock: before }: ItemStock, adjustment: string) {
-  if (before === null) return invalid('stock_adjustment', 'o item não tem controle de estoque')
+  if (before === null) return refuseField('stock_adjustment', 'o item não tem controle de estoque')
   const difference = toThousandths(adjustment)
   const after = toThousandths(before) + difference
   // Bounded, so that a returned quantity is always valid input.
-  if (after > MAX_THOUSANDTHS) return invalid('stock_adjustment', 'o estoque resultante é grande demais')
+  if (after > MAX_THOUSANDTHS) return refuseField('stock_adjustment', 'o estoque resultante é grande demais')
   // Incoming goods are never refused, even if oversold offline sales leave the stock negative.
   if (after < 0 && difference < 0) {
     const short = { catalog_item_id: id, requested: fromThousandths(-difference), available: before }
@@ -287,13 +287,13 @@ export const recordStockMovement = command<StockMovementInput>({
   decide(rows, input, { revision }) {
     const item = rows.get(itemRef(input))
     const field = typeof input.catalog_item_id === 'number' ? 'catalog_item_id' : 'catalog_item_external_id'
-    if (!item || item.deleted_at) return invalid(field, 'item não encontrado no catálogo')
-    if (item.type === 'service') return invalid(field, NO_STOCK_OF_SERVICES)
-    const before = stockOf(rows, item.id)
+    if (!item || item.deleted_at) return refuseField(field, 'item não encontrado no catálogo')
+    if (item.type === 'service') return refuseField(field, NO_STOCK_OF_SERVICES)
+    const before = getStock(rows, item.id)
     const after = stockAfter(rows, item, input)
     if (isRefusal(after)) return after
     const { kind, unit_cost = null, reason = null, document = null } = input
-    const id = movementIdOf(revision)
+    const id = toMovementId(revision)
     const details = { catalog_item_id: item.id, kind, before, after: fromThousandths(after.thousandths) }
     const recorded = event('StockMovementRecorded', { id, ...details, unit_cost, reason, reference: document })
     const isOtherCost = unit_cost !== null && unit_cost !== item.doc.cost
@@ -315,14 +315,14 @@ function stockAfter(
   { id }: Readonly<ItemRow>,
   { kind, quantity }: StockMovementInput,
 ): { thousandths: number } | Refusal {
-  const before = stockOf(rows, id)
+  const before = getStock(rows, id)
   const given = toThousandths(quantity)
   if (kind === 'count') return { thousandths: given }
-  if (before === null) return invalid('kind', 'o item não tem controle de estoque: comece por uma contagem')
+  if (before === null) return refuseField('kind', 'o item não tem controle de estoque: comece por uma contagem')
   const change = kind === 'loss' ? -Math.abs(given) : given
   const thousandths = toThousandths(before) + change
   // Bounded, so that a returned quantity is always valid input.
-  if (thousandths > MAX_THOUSANDTHS) return invalid('quantity', 'o estoque resultante é grande demais')
+  if (thousandths > MAX_THOUSANDTHS) return refuseField('quantity', 'o estoque resultante é grande demais')
   // As for `stock_adjustment`: incoming goods are never refused.
   if (thousandths < 0 && change < 0) {
     const short = { catalog_item_id: id, requested: fromThousandths(-change), available: before }

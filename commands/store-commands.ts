@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { normalizePercentage } from '#domain/money.ts'
-import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import { boundedText, Id, limitedText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { STORE_SECRETS } from '#events/company-events.ts'
@@ -18,7 +18,7 @@ import {
 } from '#projections/stores.ts'
 import { Alias, PAYMENT_TYPE_DEFAULTS, PAYMENT_TYPE_FIELDS, STORE_FIELDS } from '#records/company-settings.ts'
 import { changesShape, pickFields, wholeShape } from '#records/field.ts'
-import { changedRecordFields, duplicateOf, isEmpty, namedRefs, spelledAlike } from './record-commands.ts'
+import { isEmpty, namedRefs, pickChanges, refuseDuplicate, warnSpelledAlike } from './record-commands.ts'
 
 export const CreatePaymentTypeInput = z.strictObject(wholeShape(PAYMENT_TYPE_FIELDS))
 export type CreatePaymentTypeInput = z.infer<typeof CreatePaymentTypeInput>
@@ -29,7 +29,7 @@ export const createPaymentType = command<CreatePaymentTypeInput>({
   needs: ({ name }) => namedRefs(paymentTypeByName, name),
   decide(rows, { acquirer_rate = null, settles_in_days = null, ...terms }, { nextId }) {
     const { acquirer_rate_2_6, acquirer_rate_7_12, acquirer_fee_refunded, ...input } = terms
-    const duplicate = duplicateOf('name', rows.get(paymentTypeByName(input.name)), null)
+    const duplicate = refuseDuplicate('name', rows.get(paymentTypeByName(input.name)), null)
     if (duplicate) return duplicate
     const fields = {
       ...input,
@@ -57,7 +57,8 @@ export const updatePaymentType = command<UpdatePaymentTypeInput>({
   decide(rows, { id, ...input }) {
     const known = rows.get(paymentTypeById(id))
     if (!known) return refuse('not_found')
-    if (input.kind !== undefined && known.doc.kind === 'online') return invalid('kind', 'é da loja online e não muda')
+    if (input.kind !== undefined && known.doc.kind === 'online')
+      return refuseField('kind', 'é da loja online e não muda')
     const { name, fee_percentage, due_days } = input
     const fields = {
       ...input,
@@ -65,9 +66,9 @@ export const updatePaymentType = command<UpdatePaymentTypeInput>({
       due_days: due_days === null ? PAYMENT_TYPE_DEFAULTS.due_days : due_days,
       acquirer_fee_refunded: input.acquirer_fee_refunded === null ? false : input.acquirer_fee_refunded,
     }
-    const duplicate = name === undefined ? null : duplicateOf('name', rows.get(paymentTypeByName(name)), id)
+    const duplicate = name === undefined ? null : refuseDuplicate('name', rows.get(paymentTypeByName(name)), id)
     if (duplicate) return duplicate
-    const changes = changedRecordFields(known.doc, fields)
+    const changes = pickChanges(known.doc, fields)
     const remarks = alike(rows, name, id)
     if (isEmpty(changes)) return accept('unchanged', `payment_type/${id}`, [], [], remarks)
     return accept('updated', `payment_type/${id}`, [event('PaymentTypeUpdated', { id, changes })], [], remarks)
@@ -75,7 +76,7 @@ export const updatePaymentType = command<UpdatePaymentTypeInput>({
 })
 
 const alike = (rows: Rows, name: string | undefined, ownId: number | null) =>
-  spelledAlike(rows, { byName: paymentTypeByName }, name, ownId)
+  warnSpelledAlike(rows, { byName: paymentTypeByName }, name, ownId)
 
 /** Payment types of a new company, which its owner completes with the terms of the shop. */
 export const USUAL_PAYMENT_TYPES: readonly CreatePaymentTypeInput[] = [
@@ -152,7 +153,7 @@ const ONLINE_TYPE_REFS = ONLINE_TYPE_NAMES.map(paymentTypeByName)
 function missingOnlineType(rows: Rows, nextId: DecisionContext['nextId']): NewEvent[] | Refusal {
   if (companyRef(rows).online_payment_type_id !== null) return []
   const name = ONLINE_TYPE_NAMES.find((each) => !rows.get(paymentTypeByName(each)))
-  if (!name) return invalid('payment_types', `dê outro nome à forma de pagamento "${ONLINE_TYPE_NAMES[0]}"`)
+  if (!name) return refuseField('payment_types', `dê outro nome à forma de pagamento "${ONLINE_TYPE_NAMES[0]}"`)
   const id = nextId('payment_type')
   return [event('PaymentTypeCreated', { id, name, kind: 'online', ...ONLINE_TERMS })]
 }
@@ -192,13 +193,13 @@ export const updateStore = command<UpdateStoreInput>({
       secrets: { ...(isByHand ? {} : current), ...secrets },
       renew_at: isByHand ? null : (holder?.renew_at ?? null),
     }
-    const changes = changedRecordFields(store.doc, {
+    const changes = pickChanges(store.doc, {
       commission_percentage: fields.commission_percentage && normalizePercentage(fields.commission_percentage),
       registers_sales: fields.registers_sales,
     })
     const paymentType = changes.registers_sales ? missingOnlineType(rows, nextId) : []
     if (isRefusal(paymentType)) return paymentType
-    const replaced = namesOf(changedRecordFields(current, secrets))
+    const replaced = namesOf(pickChanges(current, secrets))
     const events: NewEvent[] = [
       ...(isEmpty(changes) ? [] : [event('StoreUpdated', { id, changes }), ...paymentType]),
       ...(replaced.length === 0 ? [] : [event('StoreSecretsReplaced', { id, secrets: replaced })]),

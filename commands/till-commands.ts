@@ -1,7 +1,7 @@
 import { createPublicKey, hash, verify } from 'node:crypto'
 import * as z from 'zod'
-import { type ReceiptSale, readReceipt, scannedReceipt } from '#domain/receipt-code.ts'
-import { invalid, type Refusal, refuse, refuseInvalid } from '#domain/refusals.ts'
+import { parseScannedReceipt, type ReceiptSale, readReceipt } from '#domain/receipt-code.ts'
+import { type Refusal, refuse, refuseField, refuseInvalid } from '#domain/refusals.ts'
 import { boundedText, Id, limitedText, nameText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import type { ChainWarning } from '#events/till-events.ts'
@@ -31,7 +31,7 @@ import {
 } from '#projections/tills.ts'
 import { userById } from '#projections/users.ts'
 import { awaitedDetailRefs } from './awaited-returns.ts'
-import { fingerprintOf, OfflineSaleInput, type OfflineSaleUpload } from './offline-sale-input.ts'
+import { fingerprintSale, OfflineSaleInput, type OfflineSaleUpload } from './offline-sale-input.ts'
 import { newSaleRefs, offlineSaleNeeds, recordSale } from './record-offline-sale.ts'
 
 /** A coordinate of a point on P256: 32 bytes. */
@@ -87,7 +87,7 @@ export const registerTill = command<NewTill>({
   }),
   decide(rows, { name, x, y }, { nextId, found }) {
     const known = rows.get(tillByKey(x, y))
-    if (known?.ended_at) return invalid('public_key', 'este caixa foi encerrado')
+    if (known?.ended_at) return refuseField('public_key', 'este caixa foi encerrado')
     const [{ open, takes_nothing, named }] = found as readonly [TillCounts]
     if (known) {
       // A till that was copied back goes on after what it has used.
@@ -96,7 +96,8 @@ export const registerTill = command<NewTill>({
       const last_hash = named > settled ? null : (rows.get(tillElement(known.id, settled))?.hash ?? null)
       return accept('unchanged', `till/${known.id}`, [], [], { name: known.doc.name, last_number, last_hash })
     }
-    if (open >= MAX_TILLS) return invalid('public_key', `a empresa já tem ${MAX_TILLS} caixas: encerre os que não usa`)
+    if (open >= MAX_TILLS)
+      return refuseField('public_key', `a empresa já tem ${MAX_TILLS} caixas: encerre os que não usa`)
     const registered = event('TillRegistered', { id: nextId('till'), name, x, y })
     const ways = takes_nothing
       ? FIRST_WAYS.map((way) => event('PaymentTypeCreated', { id: nextId('payment_type'), ...way }))
@@ -182,7 +183,7 @@ interface Noted {
 }
 
 /** The place that an element names: null if it names none, a warning if it is malformed. */
-export function placeOf(sent: unknown): ChainedAt | 'till_signature' | null {
+export function parseTillPlace(sent: unknown): ChainedAt | 'till_signature' | null {
   const element = sent as { readonly till?: unknown }
   if (element.till === undefined || element.till === null) return null
   const { data } = Place.safeParse(element.till)
@@ -314,17 +315,17 @@ const isId = (text: string): boolean => /^[1-9]\d{0,14}$/.test(text)
 
 /** Reads the code of a receipt, of one part or several. */
 export function readPrintedSale(text: string): PrintedSale | Refusal {
-  const scanned = scannedReceipt(text)
-  if (scanned === null) return invalid('code', 'não é o código de um cupom')
+  const scanned = parseScannedReceipt(text)
+  if (scanned === null) return refuseField('code', 'não é o código de um cupom')
   if ('missing' in scanned)
-    return invalid(
+    return refuseField(
       'code',
       scanned.missing === 1
         ? 'leia também o outro código do cupom'
         : `leia também os outros ${scanned.missing} códigos do cupom`,
     )
   const receipt = readReceipt(scanned.signed)
-  if (!receipt || receipt.created_at > 8.64e15) return invalid('code', 'não é o código de um cupom')
+  if (!receipt || receipt.created_at > 8.64e15) return refuseField('code', 'não é o código de um cupom')
   const { items, payments, customer, cash_session_id, offline_id } = receipt
   const { data, error } = OfflineSaleInput.safeParse({
     offline_id,
@@ -382,8 +383,8 @@ export const recoverSale = command<PrintedSale>({
     rows.get(offlineSaleById(sale.offline_id)) ? [] : awaitedDetailRefs(rows, sale.offline_id),
   decide(rows, { receipt, signed, signature, sale }, context) {
     const till = rows.get(tillById(receipt.till_id))
-    if (!till) return invalid('code', 'o cupom não é de um caixa desta empresa')
-    if (!isSignedBy(till, signed, signature)) return invalid('code', 'a assinatura do cupom não é a do caixa')
+    if (!till) return refuseField('code', 'o cupom não é de um caixa desta empresa')
+    if (!isSignedBy(till, signed, signature)) return refuseField('code', 'a assinatura do cupom não é a do caixa')
     const known = rows.get(offlineSaleById(sale.offline_id))
     if (known) return accept('unchanged', `sale/${known.sale_id}`)
     const { number, hash } = receipt
@@ -393,7 +394,7 @@ export const recoverSale = command<PrintedSale>({
     const isReused = element !== null && element.hash !== hash
     const noted = ['recorded_from_receipt', ...(isReused ? (['till_number'] as const) : [])] as const
     const told = { ...given, ...(isKnownUser && { sellerId }), noted }
-    const recorded = recordSale(rows, told, context, { fingerprint: fingerprintOf(sale), asIs: true })
+    const recorded = recordSale(rows, told, context, { fingerprint: fingerprintSale(sale), asIs: true })
     if (isRefusal(recorded) || element) return recorded
     const next = rows.get(tillElement(till.id, number + 1))?.previous ?? hash
     const place = { number, hash, content_hash: null, previous: null, warnings: [] }

@@ -1,18 +1,18 @@
 import * as z from 'zod'
 import { CalendarDate, dateInZone } from '#domain/instant.ts'
 import { Money, toCents } from '#domain/money.ts'
-import { forgotten, invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { type Refusal, refuse, refuseField, refuseForgotten } from '#domain/refusals.ts'
 import {
   grantableTo,
   isLinkHeld,
   PERMISSIONS,
   type Permission,
-  permissionsOf,
   ROLE_PRESETS,
   ROLE_TRAITS,
   ROLES,
   type Role,
   type RolePermissions,
+  toRolePermissions,
   withRequired,
 } from '#domain/rights.ts'
 import { boundedText, Email, Id } from '#domain/text.ts'
@@ -37,10 +37,10 @@ import {
   userByEmail,
   userById,
   userPermissions,
-  userPinOf,
+  userPinByUser,
   userPins,
 } from '#projections/users.ts'
-import { changedRecordFields, isEmpty, permitAll, type RecordId } from './record-commands.ts'
+import { isEmpty, permitAll, pickChanges, type RecordId } from './record-commands.ts'
 
 /** Access terms of an auditor; other roles have none. */
 const terms = {
@@ -61,7 +61,7 @@ export const CreateUserInput = z.strictObject({
 export type CreateUserInput = z.infer<typeof CreateUserInput>
 
 /** Refusal if a user of the company has this address. Its logins in other companies do not matter. */
-export function takenEmail(rows: Rows, email: string): Refusal | null {
+export function refuseTakenEmail(rows: Rows, email: string): Refusal | null {
   const holder = rows.get(userByEmail(email))
   return holder && refuse('duplicate_resource', { field: 'email', conflicting_id: holder.id })
 }
@@ -75,11 +75,11 @@ interface Terms {
 export function termsFor(rows: Rows, role: Role, given: Terms, now: string): Terms | Refusal {
   const { access_until = null, personal_data = false } = given
   if (!ROLE_TRAITS[role].isGuest) {
-    if (access_until !== null) return invalid('access_until', 'só vale para auditores')
-    return personal_data ? invalid('personal_data', 'só vale para auditores') : {}
+    if (access_until !== null) return refuseField('access_until', 'só vale para auditores')
+    return personal_data ? refuseField('personal_data', 'só vale para auditores') : {}
   }
-  if (access_until === null) return invalid('access_until', 'informe a data: auditores precisam dela')
-  if (access_until < dateInZone(now, companyRef(rows).timezone)) return invalid('access_until', 'já passou')
+  if (access_until === null) return refuseField('access_until', 'informe a data: auditores precisam dela')
+  if (access_until < dateInZone(now, companyRef(rows).timezone)) return refuseField('access_until', 'já passou')
   return { access_until, personal_data }
 }
 
@@ -98,7 +98,7 @@ export const createUser = command<CreateUserInput>({
     const owner = permitOwner(permit, role)
     if (isRefusal(owner)) return owner
     const granted = termsFor(rows, role, given, now)
-    const refusal = takenEmail(rows, email) ?? (isRefusal(granted) ? granted : null)
+    const refusal = refuseTakenEmail(rows, email) ?? (isRefusal(granted) ? granted : null)
     if (refusal) return refusal
     const user = { name, email, role, ...(granted as Terms) }
     const created = event('UserCreated', { id: nextId('user'), ...user })
@@ -122,7 +122,7 @@ export const updateUser = command<UpdateUserInput>({
   decide(rows, { id, ...fields }, { recordedAt: now, permit }) {
     const known = rows.get(userById(id))
     if (!known) return refuse('not_found')
-    if (known.doc.forgotten_at !== null) return forgotten(`user/${id}`)
+    if (known.doc.forgotten_at !== null) return refuseForgotten(`user/${id}`)
     const owner = permitOwner(permit, known.doc.role, fields.role ?? known.doc.role)
     if (isRefusal(owner)) return owner
     const changes = userChanges(rows, known.doc, fields, now)
@@ -144,13 +144,13 @@ function userChanges(
   const before = { access_until, personal_data: ROLE_TRAITS[known.role].isGuest && personal_data }
   const isOtherRole = role !== known.role
   const terms = isOtherRole || !ROLE_TRAITS[role].isGuest ? given : { ...before, ...given }
-  const isLeftAlone = !isOtherRole && isEmpty(changedRecordFields(before, terms))
+  const isLeftAlone = !isOtherRole && isEmpty(pickChanges(before, terms))
   const granted = isLeftAlone ? {} : termsFor(rows, role, terms, now)
   if (isRefusal(granted)) return granted
   const isEnded = isOtherRole && !ROLE_TRAITS[role].isGuest && access_until !== null
   return {
-    ...changedRecordFields(known, { name, role }),
-    ...(isOtherRole ? granted : changedRecordFields(before, granted)),
+    ...pickChanges(known, { name, role }),
+    ...(isOtherRole ? granted : pickChanges(before, granted)),
     ...(isEnded && { access_until: null }),
   }
 }
@@ -180,13 +180,13 @@ export const changePassword = command<ChangePasswordInput>({
     // Before an invitation is accepted, the company cannot change the person's password.
     if (user?.doc.status !== 'active' && user?.doc.status !== 'inactive') return refuse('not_found')
     const { email, role } = user.doc
-    if (email === null) return forgotten(`user/${id}`)
+    if (email === null) return refuseForgotten(`user/${id}`)
     const maker = handed_over && userPermissions(rows, handed_over.made_by)
     if (handed_over && !isLinkHeld(maker ?? null, { role, forOwner: handed_over.for_owner })) return refuse('not_found')
     // Null if the row was lost with its database.
     const person = rows.get(personByEmail(email))
     if (verified_hash !== undefined && person?.password_hash !== verified_hash)
-      return invalid('current_password', 'está incorreta')
+      return refuseField('current_password', 'está incorreta')
     if (latest_generation !== undefined && (person?.generation ?? 0) > latest_generation) return refuse('not_found')
     const row: PersonLogin = { email, password_hash, generation: (person?.generation ?? 0) + 1 }
     const changed = event('UserPasswordChanged', { id })
@@ -224,7 +224,7 @@ type ChangePinInput = z.infer<typeof ChangePinInput>
 
 /** Sets the PIN with which a user approves operations of others on the spot. */
 export const changePin = command<ChangePinInput>({
-  needs: ({ id }) => [userById(id), userPinOf(id)],
+  needs: ({ id }) => [userById(id), userPinByUser(id)],
   decide(rows, { id: user_id, pin_hash }, { companyId: company_id }) {
     if (rows.get(userById(user_id))?.doc.status !== 'active') return refuse('not_found')
     const changed = event('UserPinChanged', { id: user_id })
@@ -247,7 +247,7 @@ export const deactivateUser = command<RecordId>({
     if (isRefusal(owner)) return owner
     if (status === 'inactive' || status === 'cancelled') return accept('unchanged', `user/${id}`)
     if (status === 'invited') return accept('updated', `user/${id}`, [event('UserInvitationCancelled', { id })])
-    if (actor === `user/${id}`) return invalid('id', 'não pode ser o próprio usuário')
+    if (actor === `user/${id}`) return refuseField('id', 'não pode ser o próprio usuário')
     if (isLastOwner(rows, id)) return refuse('last_owner')
     return accept('updated', `user/${id}`, [event('UserDeactivated', { id })])
   },
@@ -262,9 +262,9 @@ export const reactivateUser = command<RecordId>({
     if (!known) return refuse('not_found')
     const owner = permitOwner(permit, known.doc.role)
     if (isRefusal(owner)) return owner
-    if (known.doc.forgotten_at !== null) return forgotten(`user/${id}`)
+    if (known.doc.forgotten_at !== null) return refuseForgotten(`user/${id}`)
     if (known.doc.status === 'active') return accept('unchanged', `user/${id}`)
-    if (known.doc.status !== 'inactive') return invalid('id', 'só entra na empresa quem aceita o convite')
+    if (known.doc.status !== 'inactive') return refuseField('id', 'só entra na empresa quem aceita o convite')
     return accept('updated', `user/${id}`, [event('UserReactivated', { id })])
   },
 })
@@ -325,9 +325,9 @@ export const adjustRole = command<AdjustRoleInput>({
   decide(rows, { role, permissions, return_limit, discount_limit }, { companyId }) {
     const company = rows.get(ownCompany)
     if (!company) return refuse('not_found')
-    if (role === 'owner') return invalid('role', 'proprietários têm todas as permissões')
+    if (role === 'owner') return refuseField('role', 'proprietários têm todas as permissões')
     const refused = permissions.find((permission) => !grantableTo(role).includes(permission))
-    if (refused) return invalid('permissions', 'este perfil é somente leitura')
+    if (refused) return refuseField('permissions', 'este perfil é somente leitura')
     const subject = `company/${companyId}`
     const granted = withRequired(permissions)
     const after = {
@@ -335,7 +335,7 @@ export const adjustRole = command<AdjustRoleInput>({
       granted,
       limits: { return_goods: toLimit(return_limit), give_discount: toLimit(discount_limit) },
     }
-    if (isSame(after, permissionsOf(role, company.roles))) return accept('unchanged', subject)
+    if (isSame(after, toRolePermissions(role, company.roles))) return accept('unchanged', subject)
     const adjusted = isSame(after, ROLE_PRESETS[role])
       ? { permissions: null }
       : { permissions: [...granted], return_limit, discount_limit }

@@ -1,22 +1,22 @@
 import * as z from 'zod'
 import { inZone } from '#domain/instant.ts'
-import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import { Id, optionalText, orDefault } from '#domain/text.ts'
 import { secretsAt } from '#domain/webhook-secret.ts'
 import {
   type DataOf,
   event,
+  getReadScope,
   isBasicEvent,
   isDeliverable,
   isSubscribed,
-  readScopeOf,
   WEBHOOK_EVENT_GROUPS,
   WEBHOOK_EVENTS,
   type WebhookEvent,
 } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { apiKeyIdOf, companyRef, ownCompany, scopesOfKey, timezoneOf } from '#projections/companies.ts'
+import { companyRef, getTimezone, ownCompany, parseKeyActor, scopesOfKey } from '#projections/companies.ts'
 import {
   hasNoResponse,
   type WebhookSecrets,
@@ -25,7 +25,7 @@ import {
   webhookSecrets,
   webhookSecretsById,
 } from '#projections/webhooks.ts'
-import { changedRecordFields, isEmpty, type RecordId } from './record-commands.ts'
+import { isEmpty, pickChanges, type RecordId } from './record-commands.ts'
 
 const NAMES: readonly string[] = [...WEBHOOK_EVENT_GROUPS, ...WEBHOOK_EVENTS]
 
@@ -74,14 +74,14 @@ type RegisterWebhookInput = z.infer<typeof WebhookFields> & { readonly secret: s
 
 /** Scopes of the acting key; null for people and the service, who may read everything. */
 function scopesOfActor(rows: Rows, actor: string | null): readonly string[] | null {
-  const keyId = apiKeyIdOf(actor)
+  const keyId = parseKeyActor(actor)
   return keyId === null ? null : scopesOfKey(companyRef(rows), keyId)
 }
 
 /** Refusal if the key may not read one of these events; a group only stands for the readable ones. */
 function findMissingScope(scopes: readonly string[] | null, names: readonly string[]): Refusal | null {
   const unreadable = selectEvents(names).find((event) => !isDeliverable(scopes, event))
-  return unreadable ? refuse('insufficient_scope', { missing_scope: readScopeOf(unreadable) }) : null
+  return unreadable ? refuse('insufficient_scope', { missing_scope: getReadScope(unreadable) }) : null
 }
 
 const selectEvents = (names: readonly string[]): WebhookEvent[] =>
@@ -124,7 +124,7 @@ export const updateWebhook = command<UpdateWebhookInput>({
     const webhook = rows.get(webhookById(id))
     if (!webhook || webhook.deleted_at) return refuse('not_found')
     const { url, events, description } = webhook.doc
-    const changes = changedRecordFields({ url, events, description }, fields)
+    const changes = pickChanges({ url, events, description }, fields)
     if (isEmpty(changes)) return accept('unchanged', `webhook/${id}`)
     if (changes.url !== undefined || changes.events !== undefined) {
       const owners = routeOf(rows, id)?.scopes ?? null
@@ -132,7 +132,8 @@ export const updateWebhook = command<UpdateWebhookInput>({
       const refusal = findMissingScope(scopesOfActor(rows, actor), [...delivered, ...(changes.events ?? [])])
       if (refusal) return refusal
       const beyond = selectEvents(changes.events ?? []).find((event) => !isDeliverable(owners, event))
-      if (beyond) return invalid('events', `"${beyond}" exige que a chave do endereço tenha ${readScopeOf(beyond)}`)
+      if (beyond)
+        return refuseField('events', `"${beyond}" exige que a chave do endereço tenha ${getReadScope(beyond)}`)
     }
     return accept('updated', `webhook/${id}`, [event('WebhookUpdated', { id, changes })])
   },
@@ -153,15 +154,15 @@ export const handOverWebhook = command<RecordId & z.infer<typeof HandOverFields>
   decide(rows, { id, api_key_id: wanted }, { actor, recordedAt: now }) {
     const webhook = rows.get(webhookById(id))
     if (!webhook || webhook.deleted_at) return refuse('not_found')
-    const api_key_id = wanted === undefined ? apiKeyIdOf(actor) : wanted
+    const api_key_id = wanted === undefined ? parseKeyActor(actor) : wanted
     const key = companyRef(rows).active_keys.find((one) => one.id === api_key_id)
     if (api_key_id !== null && (!key || (key.expires_at !== null && key.expires_at <= now)))
-      return invalid('api_key_id', 'não é uma chave ativa')
+      return refuseField('api_key_id', 'não é uma chave ativa')
     const { events } = webhook.doc
     const delivered = wanted === undefined ? deliveredEvents(events, routeOf(rows, id)?.scopes ?? null) : []
     const refusal = findMissingScope(key?.scopes ?? null, [...delivered, ...events])
     if (refusal && wanted === undefined) return refusal
-    if (refusal) return invalid('api_key_id', `a chave não tem o escopo ${refusal.details?.missing_scope}`)
+    if (refusal) return refuseField('api_key_id', `a chave não tem o escopo ${refusal.details?.missing_scope}`)
     if (webhook.api_key_id === api_key_id) return accept('unchanged', `webhook/${id}`)
     return accept('updated', `webhook/${id}`, [event('WebhookHandedOver', { id, api_key_id })])
   },
@@ -216,7 +217,7 @@ export const rotateSecret = command<RotateSecretInput>({
       ? secretsAt({ ...known.secrets, switch_at: known.switch_at }, Date.parse(now)).secret
       : null
     if (overlap_hours > 0 && known?.secrets?.next_secret && known.switch_at !== null && known.switch_at > now)
-      return refuse('rotation_running', { until: inZone(known.switch_at, timezoneOf(rows)) })
+      return refuse('rotation_running', { until: inZone(known.switch_at, getTimezone(rows)) })
     const overlap_ends_at =
       before === null || overlap_hours === 0 ? null : new Date(Date.parse(now) + overlap_hours * HOUR_MS).toISOString()
     const keys = { company_id: companyId, webhook_id: id }

@@ -1,10 +1,10 @@
 import { addDays, dateInZone, workingDayFrom } from '#domain/instant.ts'
 import { percentOfCents, toCents } from '#domain/money.ts'
-import { equalParts, receivedCents } from '#domain/payment-rules.ts'
+import { equalParts, sumReceived } from '#domain/payment-rules.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import { companyRef, timezoneOf } from './companies.ts'
+import { companyRef, getTimezone } from './companies.ts'
 import { existing, projection } from './define-projection.ts'
 import { receivableById } from './finance.ts'
 import { returnById } from './returns.ts'
@@ -221,7 +221,7 @@ const sold = {
 }
 
 /** The company's day of an instant. */
-const dayOf = (rows: Changes, at: string): string => dateInZone(at, timezoneOf(rows))
+const dayOf = (rows: Changes, at: string): string => dateInZone(at, getTimezone(rows))
 
 export const acquirerPaymentsProjection = projection('acquirer_payments', [acquirerPayments, cardRefunds], {
   SaleCompleted: sold,
@@ -261,7 +261,7 @@ export const acquirerPaymentsProjection = projection('acquirer_payments', [acqui
     apply(rows, { revision, data: { id, acquired, paid_at: at, ...paid } }) {
       if (!acquired) return
       const { sale_id } = existing(rows, receivableById(id)).doc
-      add(rows, { revision, at, sale_id }, linesOf(acquired, receivedCents(paid)), false)
+      add(rows, { revision, at, sale_id }, linesOf(acquired, sumReceived(paid)), false)
     },
   },
   ReceivablePaymentReversed: {

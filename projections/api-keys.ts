@@ -6,7 +6,7 @@ import type { Envelope, NewEvent } from '#ledger/command.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import type { Guard } from '#ledger/write/unit-of-work.ts'
-import { apiKeyIdOf, companyRef, companysTime, timezoneOf } from './companies.ts'
+import { companyRef, companysTime, getTimezone, parseKeyActor } from './companies.ts'
 import { type ChangedFields, changedColumns, existing, projection, stamp } from './define-projection.ts'
 
 /** API key without its secret, as `/me`, the command line and the panel show it. */
@@ -96,7 +96,7 @@ function beyondLimits(
   const ofCall = sumOf(before) + added
   if (max_amount_per_call && ofCall > toCents(max_amount_per_call))
     return refuse('amount_limit', { max_amount_per_call, amount: fromCents(ofCall) })
-  const ofDay = countedOn(key, dateInZone(now, timezoneOf(rows))) + added
+  const ofDay = countedOn(key, dateInZone(now, getTimezone(rows))) + added
   if (max_amount_per_day && ofDay > toCents(max_amount_per_day))
     return refuse('amount_limit', { max_amount_per_day, amount: fromCents(ofDay) })
   return null
@@ -106,7 +106,7 @@ const countedOn = ({ amounts_on, amounts_cents }: Readonly<ApiKeyRow>, day: stri
   amounts_on === day ? amounts_cents : 0
 
 function keyRefs({ actor }: Envelope) {
-  const id = apiKeyIdOf(actor)
+  const id = parseKeyActor(actor)
   return id === null ? [] : [apiKeyById(id)]
 }
 
@@ -115,7 +115,7 @@ function countAmount(rows: Changes, event: Envelope): void {
   const key = ref && rows.get(ref)
   const cents = amountOf(event)
   if (!key?.doc.max_amount_per_day || cents === 0) return
-  const amounts_on = dateInZone(companysTime(rows, event.recorded_at), timezoneOf(rows))
+  const amounts_on = dateInZone(companysTime(rows, event.recorded_at), getTimezone(rows))
   rows.put(apiKeys, { ...key, amounts_on, amounts_cents: countedOn(key, amounts_on) + cents })
 }
 

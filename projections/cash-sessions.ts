@@ -6,7 +6,7 @@ import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { type CashTakings, type CashWay, cashByWay, drawerTakings, NO_CASH, type SessionCash } from './cash-takings.ts'
-import { companyRef, timezoneOf } from './companies.ts'
+import { companyRef, getTimezone } from './companies.ts'
 import {
   type ChangedFields,
   changedColumns,
@@ -126,11 +126,11 @@ const cashMovements = table<CashMovementRow>('cash_movements', {
 export const cashMovementById = (offlineId: string) => byPk(cashMovements, offlineId)
 
 /** User of an actor `user/3`; null for others. */
-export const userOf = (actor: string | null): number | null =>
+export const parseUserActor = (actor: string | null): number | null =>
   actor?.startsWith('user/') ? Number(actor.slice('user/'.length)) : null
 
 /** User of the till that moved the drawer, also if a person has recorded it. */
-export const tillActorOf = ({ actor, data: { settles } }: Pick<MovementEvent, 'actor' | 'data'>): string | null =>
+export const findTillActor = ({ actor, data: { settles } }: Pick<MovementEvent, 'actor' | 'data'>): string | null =>
   settles ? `user/${settles.owner_id}` : actor
 
 type MovementEvent = EventOf<'CashSessionOpened'> | EventOf<'CashMoved'> | EventOf<'CashSessionClosed'>
@@ -141,7 +141,7 @@ type MovementEvent = EventOf<'CashSessionOpened'> | EventOf<'CashMoved'> | Event
  */
 function sessionBefore(rows: Changes, event: MovementEvent): Readonly<CashSessionRow> {
   const known = rows.get(cashSessionById(event.data.id))
-  const owner = userOf(tillActorOf(event))
+  const owner = parseUserActor(findTillActor(event))
   if (known && (event.type !== 'CashSessionOpened' || known.owner === owner)) return known
   const { id, session_id } = event.data
   const { recorded_at } = event
@@ -201,7 +201,7 @@ const moving = <E extends MovementEvent>(
       session_id,
       cash_session_id: id,
       at,
-      actor: tillActorOf(event),
+      actor: findTillActor(event),
       warnings,
       ...stamp(event),
       doc: movement,
@@ -227,7 +227,11 @@ function closingOf(event: MovementEvent, doc: CashSessionState) {
 export const cashSessionsProjection = projection('cash_sessions', [cashSessions, cashMovements], {
   CashSessionOpened: moving<EventOf<'CashSessionOpened'>>(
     ({ amount }) => ({ kind: 'opened', amount }),
-    (event) => ({ opened_at: event.data.at, opened_by: userOf(tillActorOf(event)), opening: event.data.amount }),
+    (event) => ({
+      opened_at: event.data.at,
+      opened_by: parseUserActor(findTillActor(event)),
+      opening: event.data.amount,
+    }),
   ),
   CashMoved: moving<EventOf<'CashMoved'>>(
     ({ kind, amount, receivable_id }) => ({ kind, amount, receivable_id }),
@@ -235,7 +239,11 @@ export const cashSessionsProjection = projection('cash_sessions', [cashSessions,
   ),
   CashSessionClosed: moving<EventOf<'CashSessionClosed'>>(
     ({ counted }) => ({ kind: 'closed', amount: null, counted }),
-    (event) => ({ closed_at: event.data.at, closed_by: userOf(tillActorOf(event)), counted: event.data.counted }),
+    (event) => ({
+      closed_at: event.data.at,
+      closed_by: parseUserActor(findTillActor(event)),
+      counted: event.data.counted,
+    }),
   ),
   ReceivablePaymentReversed: {
     refs: ({ data: { from_drawer: drawer } }) => (drawer ? [cashSessionById(drawer.id)] : []),
@@ -328,6 +336,6 @@ export const cashSessionView: RecordView = {
     if (!row) return null
     const { doc, takings, has_late_movement: changed_after_close, changed_at: updated_at } = row
     const shown = { changed_after_close, updated_at }
-    return JSON.stringify(cashSessionObject(doc, takings ?? NO_TAKINGS, shown, timezoneOf(rows)))
+    return JSON.stringify(cashSessionObject(doc, takings ?? NO_TAKINGS, shown, getTimezone(rows)))
   },
 }

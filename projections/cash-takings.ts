@@ -2,7 +2,7 @@ import { addAmounts, subtractAmounts } from '#domain/money.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { Lookup } from '#ledger/command.ts'
 import { markTable, plainSql } from '#postgres/table-marks.ts'
-import { centsOf, givenBackBy, statedRefunds, waysOf } from './payment-proofs.ts'
+import { centsSql, moneyBackSql, statedRefunds, waysSql } from './payment-proofs.ts'
 
 /** What sales and returns brought, by payment type. */
 export type CashTakings = DataOf<'CashSessionClosed'>['takings']
@@ -11,7 +11,7 @@ const [TYPES, SALES, RETURNS] = [markTable('payment_types'), markTable('sales'),
 
 const amount = (cents: string): string => `(coalesce(${cents}, 0) * 0.01)::text`
 
-const GIVEN_BACK = givenBackBy('s', {
+const GIVEN_BACK = moneyBackSql('s', {
   company: 's.company_id',
   payments: `s.doc -> 'payments'`,
   refunds: `(${statedRefunds('s')})`,
@@ -41,7 +41,7 @@ export const TAKINGS = `json_build_object(
         sum(w.cents) filter (where w.kind = 'cancelled') as cancelled,
         sum(w.cents) filter (where w.kind = 'returned') as returned
       from (
-        select 'sold' as kind, p.way, p.cents from ${SALES} s cross join lateral ${waysOf('s')} p
+        select 'sold' as kind, p.way, p.cents from ${SALES} s cross join lateral ${waysSql('s')} p
         where s.company_id = t.company_id and s.cash_session_id = t.session_id
           and s.cancel_session_id is distinct from t.session_id
         union all
@@ -53,7 +53,7 @@ export const TAKINGS = `json_build_object(
         from ${SALES} s cross join lateral (
           select g.way, sum(g.cents) as cents
           from (
-            select b.way, b.cents from ${waysOf('s')} b
+            select b.way, b.cents from ${waysSql('s')} b
             union all
             select b.way, -b.cents from ${GIVEN_BACK} b) g
           group by g.way
@@ -61,11 +61,11 @@ export const TAKINGS = `json_build_object(
         where s.company_id = t.company_id and s.cash_session_id = t.session_id and s.cancel_session_id = t.session_id
           and s.doc ->> 'cancel_refunds' is not null
         union all
-        select 'returned', p.payment_type_id::text, ${centsOf('p.amount')}
+        select 'returned', p.payment_type_id::text, ${centsSql('p.amount')}
         from ${RETURNS} r cross join lateral json_to_recordset(r.doc -> 'refunds') p (payment_type_id bigint, amount text)
         where r.company_id = t.company_id and r.cash_session_id = t.session_id and not r.is_in_drawer
         union all
-        select 'returned', p.payment_type_id::text, ${centsOf('p.amount')}
+        select 'returned', p.payment_type_id::text, ${centsSql('p.amount')}
         from ${UNRECORDED}
       ) w
       left join ${TYPES} y on y.company_id = t.company_id and y.id = nullif(w.way, '')::bigint

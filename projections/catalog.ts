@@ -32,7 +32,7 @@ const barcodeHolders = table<BarcodeHolderRow>('barcode_holders', {
 
 const keyOf = (code: string): string => gtinKey(code) ?? code
 
-export const barcodeHolderOf = (code: string): Ref<BarcodeHolderRow> => byPk(barcodeHolders, keyOf(code))
+export const barcodeHolderByCode = (code: string): Ref<BarcodeHolderRow> => byPk(barcodeHolders, keyOf(code))
 
 export interface Codes {
   readonly barcode?: string | null | undefined
@@ -40,15 +40,15 @@ export interface Codes {
 }
 
 /** Spellings of one product are one code. */
-export const codesOf = ({ barcode, gtin }: Codes): string[] => [
+export const listItemCodes = ({ barcode, gtin }: Codes): string[] => [
   ...new Set([barcode, gtin].flatMap((code) => (code ? [keyOf(code)] : []))),
 ]
 
-const barcodeRefs = (item: Codes) => codesOf(item).map(barcodeHolderOf)
+const barcodeRefs = (item: Codes) => listItemCodes(item).map(barcodeHolderByCode)
 
 function takeBarcode(rows: Changes, item_id: number, item: Codes): void {
   const { company_id } = companyRef(rows)
-  for (const code of codesOf(item)) rows.put(barcodeHolders, { company_id, code, item_id })
+  for (const code of listItemCodes(item)) rows.put(barcodeHolders, { company_id, code, item_id })
 }
 
 export const barcodeHoldersProjection = projection('barcode_holders', [barcodeHolders], {
@@ -84,15 +84,15 @@ const gtinHolders = table<GtinHoldersRow>('gtin_holders', {
 /** Further items with the GTIN are not listed. One suffices for a warning. */
 const MAX_HOLDERS = 50
 
-export const gtinHoldersOf = (gtin: string): Ref<GtinHoldersRow> => byPk(gtinHolders, gtinKey(gtin) ?? gtin)
+export const gtinHoldersByGtin = (gtin: string): Ref<GtinHoldersRow> => byPk(gtinHolders, gtinKey(gtin) ?? gtin)
 
 type Gtin = string | null | undefined
 
-const gtinRefs = (...gtins: Gtin[]) => gtins.flatMap((gtin) => (gtin ? [gtinHoldersOf(gtin)] : []))
+const gtinRefs = (...gtins: Gtin[]) => gtins.flatMap((gtin) => (gtin ? [gtinHoldersByGtin(gtin)] : []))
 
 function change(rows: Changes, gtin: Gtin, idsAfter: (ids: readonly number[]) => readonly number[]): void {
   if (!gtin) return
-  const ref = gtinHoldersOf(gtin)
+  const ref = gtinHoldersByGtin(gtin)
   const [key] = ref.values as [string]
   const item_ids = idsAfter(rows.get(ref)?.item_ids ?? [])
   rows.put(gtinHolders, { company_id: companyRef(rows).company_id, gtin: key, item_ids })
@@ -375,15 +375,15 @@ const variantCounts = table<VariantCountRow>('variant_counts', {
   keys: { pk: ['company_id', 'item_id'] },
 })
 
-export const variantCountOf = (itemId: number): Ref<VariantCountRow> => byPk(variantCounts, itemId)
+export const variantCountByItem = (itemId: number): Ref<VariantCountRow> => byPk(variantCounts, itemId)
 
 type ParentId = number | null | undefined
 
-const refsOf = (...parents: ParentId[]) => parents.flatMap((parent) => (parent ? [variantCountOf(parent)] : []))
+const refsOf = (...parents: ParentId[]) => parents.flatMap((parent) => (parent ? [variantCountByItem(parent)] : []))
 
 function count(rows: Changes, item_id: ParentId, change: 1 | -1): void {
   if (!item_id) return
-  const before = rows.get(variantCountOf(item_id))?.variants ?? 0
+  const before = rows.get(variantCountByItem(item_id))?.variants ?? 0
   rows.put(variantCounts, { company_id: companyRef(rows).company_id, item_id, variants: before + change })
 }
 

@@ -136,9 +136,9 @@ export const onCompanysClock = (view: RecordView): RecordView => ({
 })
 
 /** Mark of a test company in its sale events, visible to every reader. */
-export const testMarkOf = (rows: Rows): { test?: boolean } => (rows.get(ownCompany)?.is_test ? { test: true } : {})
+export const testMark = (rows: Rows): { test?: boolean } => (rows.get(ownCompany)?.is_test ? { test: true } : {})
 
-export const timezoneOf = (rows: Rows): string => companyRef(rows).timezone
+export const getTimezone = (rows: Rows): string => companyRef(rows).timezone
 
 /** Whether zone and clock never changed. If so, the current row gives the right times for any past event too. */
 export const keepsClock = ({ zone_changed, clock_ahead_ms, erased_revision }: CompanyRow): boolean =>
@@ -190,7 +190,7 @@ function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
 }
 
 /** Acting key; null if a person or the service acted. */
-export function apiKeyIdOf(actor: string | null): number | null {
+export function parseKeyActor(actor: string | null): number | null {
   return actor?.startsWith('api_key/') ? Number(actor.slice('api_key/'.length)) : null
 }
 
@@ -314,7 +314,7 @@ export const companiesProjection = projection('companies', [companies], {
     apply(rows, event) {
       const before = companyRef(rows)
       const { id, events } = event.data
-      const owner = webhookOwner(before, apiKeyIdOf(event.actor))
+      const owner = webhookOwner(before, parseKeyActor(event.actor))
       rows.put(companies, { ...before, webhooks: [...before.webhooks, { id, events, enabled: true, ...owner }] })
     },
   },

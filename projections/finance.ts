@@ -1,12 +1,12 @@
 import { dateInZone, inZone } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
-import { type PaymentAmounts, receivedCents } from '#domain/payment-rules.ts'
+import { type PaymentAmounts, sumReceived } from '#domain/payment-rules.ts'
 import type { Metadata } from '#domain/record-values.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, type Ref, type Table, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import { companyRef, ownCompany, timezoneOf } from './companies.ts'
+import { companyRef, getTimezone, ownCompany } from './companies.ts'
 import {
   changedColumns,
   existing,
@@ -205,7 +205,7 @@ function paymentOf({ revision, recorded_at, data }: Recorded<Paid>, zone: string
     fine,
     discount,
     excess,
-    received: kind === 'return' ? NOTHING : fromCents(receivedCents(data)),
+    received: kind === 'return' ? NOTHING : fromCents(sumReceived(data)),
     payment_method,
     paid_at: inZone(paid_at, zone),
     paid_on,
@@ -338,7 +338,7 @@ function accountView<P>(byId: (id: number) => Ref<AccountRow<P>>): RecordView {
     render(rows, id, now) {
       const row = rows.get(byId(id))
       if (!row || row.deleted_at) return null
-      const isOverdue = row.status === 'pending' && row.due_date < dateInZone(now, timezoneOf(rows))
+      const isOverdue = row.status === 'pending' && row.due_date < dateInZone(now, getTimezone(rows))
       return `${JSON.stringify(row.doc).slice(0, -1)},"is_overdue":${isOverdue}}`
     },
   }

@@ -1,8 +1,8 @@
 import type { PersonKind } from '#domain/person-values.ts'
 import type { RecordKind } from '#domain/record-values.ts'
-import { EVENT_TYPES, personalFieldsOf } from '#events/catalogue.ts'
-import { upcasterOf } from '#events/event-definitions.ts'
-import { type Projection, type ReadModel, versionOf } from '#ledger/projection.ts'
+import { EVENT_TYPES, indexPersonalFields } from '#events/catalogue.ts'
+import { createUpcaster } from '#events/event-definitions.ts'
+import { hashModelVersion, type Projection, type ReadModel } from '#ledger/projection.ts'
 import type { AnyTable } from '#ledger/table.ts'
 import { rowPasts } from '#ledger/working-set.ts'
 import { acquirerPaymentsProjection } from './acquirer-payments.ts'
@@ -137,11 +137,11 @@ const persons = new Map<AnyTable, PersonKind>([
 
 export const readModel: ReadModel = {
   number: READ_MODEL_NUMBER,
-  version: versionOf(projections, READ_MODEL_NUMBER),
+  version: hashModelVersion(projections, READ_MODEL_NUMBER),
   projections,
   views: Object.fromEntries(Object.entries(views).map(([type, view]) => [type, onCompanysClock(view)])),
-  upcast: upcasterOf(EVENT_TYPES),
-  personalFields: personalFieldsOf(EVENT_TYPES),
+  upcast: createUpcaster(EVENT_TYPES),
+  personalFields: indexPersonalFields(EVENT_TYPES),
   persons,
   base: [ownCompany],
   timeOf: companysTime,

@@ -1,7 +1,7 @@
 import { dateInZone, inZone } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { type DisputeStatus, hasBeenPaid, type OrderStatus } from '#domain/order-states.ts'
-import { methodOf, type OnlineMethod, stateInPortuguese } from '#domain/payment-rules.ts'
+import { type OnlineMethod, stateInPortuguese, toOnlineMethod } from '#domain/payment-rules.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
@@ -72,13 +72,13 @@ export interface PaymentMoment {
 }
 
 /** A refused attempt that starts again becomes the latest. */
-export function attemptStarted(
+export function startAttempt(
   payments: Payments,
   data: DataOf<'PaymentStarted'>,
   { at, timezone }: PaymentMoment,
 ): PaymentObject[] {
   const { attempt_id, payment_method_id, amount, commission_percentage, installments = 1, expires_at } = data
-  const method = methodOf(payment_method_id)
+  const method = toOnlineMethod(payment_method_id)
   const started: PaymentObject = {
     attempt_id,
     method,
@@ -105,7 +105,7 @@ export function attemptStarted(
   return [...payments.filter((payment) => payment.attempt_id !== attempt_id), started]
 }
 
-export function attemptRefused(payments: Payments, data: DataOf<'PaymentRefused'>, at: string): PaymentObject[] {
+export function refuseAttempt(payments: Payments, data: DataOf<'PaymentRefused'>, at: string): PaymentObject[] {
   return payments.map((payment) =>
     payment.attempt_id === data.attempt_id
       ? { ...payment, status: 'failed', refusal: data.reason, updated_at: at }
@@ -193,7 +193,7 @@ export function netOfOrder({ total, payments }: PaidOrder): string {
 }
 
 /** What was paid for an order: its net and all that went back. */
-export const paidOfOrder = (order: PaidOrder): string =>
+export const sumPaid = (order: PaidOrder): string =>
   fromCents(order.payments.reduce((sum, { refunded }) => sum + toCents(refunded), toCents(netOfOrder(order))))
 
 /** `pending`: no final answer of the provider yet, or still in process there. */

@@ -1,8 +1,8 @@
 import { inZone } from '#domain/instant.ts'
 import { fromCents, fromThousandths, toCents, toThousandths } from '#domain/money.ts'
 import {
-  carrierOf,
   commissionRefunded,
+  findCarrier,
   hasBeenPaid,
   type OrderStatus,
   type PaymentLinks,
@@ -14,7 +14,7 @@ import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { parseSubject, type ReadModel, type RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import { companyRef, timezoneOf } from './companies.ts'
+import { companyRef, getTimezone } from './companies.ts'
 import {
   type ChangedFields,
   changedColumns,
@@ -25,8 +25,6 @@ import {
   stamp,
 } from './define-projection.ts'
 import {
-  attemptRefused,
-  attemptStarted,
   type DisputeObject,
   netOfOrder,
   nextExpiry,
@@ -38,6 +36,8 @@ import {
   refundCompleted,
   refundRefused,
   refundRequested,
+  refuseAttempt,
+  startAttempt,
 } from './order-payments.ts'
 import { withoutParts } from './people.ts'
 import { type StockMove, stockMoves, thousandthsByItem } from './stock.ts'
@@ -87,7 +87,7 @@ interface SummarizedOrder {
 /** `carriedBy`: provider id of the payment that carries the order; null while unpaid. */
 function paymentSummaryOf(order: SummarizedOrder, carriedBy: string | null): PaymentSummary {
   const { status, payments, commission } = order
-  const carrier = carrierOf(payments, carriedBy)
+  const carrier = findCarrier(payments, carriedBy)
   const disputes = payments.flatMap(({ dispute }) => dispute ?? [])
   const total = payments.reduce((sum, { refunded }) => sum + toCents(refunded), 0)
   const split = commission && {
@@ -255,7 +255,7 @@ function changeOrder(
   change: (row: Readonly<OrderRow>, moment: PaymentMoment) => OrderChange,
 ) {
   const before = existing(rows, orderById(event.data.id))
-  const timezone = timezoneOf(rows)
+  const timezone = getTimezone(rows)
   const at = inZone(event.recorded_at, timezone)
   const changed = change(before, { at, timezone })
   const row = { ...before, ...changed.row }
@@ -336,7 +336,7 @@ export const ordersProjection = projection('orders', [orders], {
   OrderPlaced: {
     apply(rows, event) {
       const { id, external_id, store_id, store_alias, total } = event.data
-      const doc = orderObject(event, inZone(event.recorded_at, timezoneOf(rows)))
+      const doc = orderObject(event, inZone(event.recorded_at, getTimezone(rows)))
       rows.add(orders, {
         company_id: companyRef(rows).company_id,
         id,
@@ -360,7 +360,7 @@ export const ordersProjection = projection('orders', [orders], {
     },
   },
   PaymentStarted: changing(({ doc }, { data, recorded_at }: EventOf<'PaymentStarted'>, _at, moment) => ({
-    doc: { payments: attemptStarted(doc.payments, data, moment) },
+    doc: { payments: startAttempt(doc.payments, data, moment) },
     row: { attempted_at: recorded_at },
   })),
   OrderRefundRequested: changing(({ doc }, { data, recorded_at }: EventOf<'OrderRefundRequested'>, at) => ({
@@ -382,7 +382,7 @@ export const ordersProjection = projection('orders', [orders], {
   })),
   OrderPartiallyRefunded: changing(() => ({})),
   PaymentRefused: changing(({ doc }, { data }: EventOf<'PaymentRefused'>, at) => ({
-    doc: { payments: attemptRefused(doc.payments, data, at) },
+    doc: { payments: refuseAttempt(doc.payments, data, at) },
   })),
   PaymentRecorded: changing(({ doc }, { data }: EventOf<'PaymentRecorded'>, _at, moment) => ({
     doc: { payments: paymentRecorded(doc.payments, data, doc.total, moment) },

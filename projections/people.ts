@@ -2,13 +2,13 @@ import { inZone } from '#domain/instant.ts'
 import { PERSON_PARTS, type PersonKind, type PersonPart, phoneKey } from '#domain/person-values.ts'
 import { RECORD_KINDS, type RecordKind } from '#domain/record-values.ts'
 import { nameKey, searchText, sortKey } from '#domain/text.ts'
-import { type DataOf, EVENT_TYPES, type EventName, type EventOf, personalFieldsOf } from '#events/catalogue.ts'
-import { kindsOf } from '#events/event-definitions.ts'
+import { type DataOf, EVENT_TYPES, type EventName, type EventOf, indexPersonalFields } from '#events/catalogue.ts'
+import { listSubjectKinds } from '#events/event-definitions.ts'
 import type { PersonalField } from '#ledger/sealed-fields.ts'
 import { byKey, byPk, type Table, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import type { Transaction } from '#postgres/transaction.ts'
-import { companyRef, timezoneOf } from './companies.ts'
+import { companyRef, getTimezone } from './companies.ts'
 import {
   changedColumns,
   existing,
@@ -35,12 +35,12 @@ const SHOWN_IN: { readonly [N in EventName]?: readonly Path[] } = {
   PaymentRecorded: [['payment'], ['payments', '*']],
 }
 
-const fieldsOf = personalFieldsOf(EVENT_TYPES)
+const fieldsOf = indexPersonalFields(EVENT_TYPES)
 
 function membersOf(kind: RecordKind): PersonalMember[] {
   const members = new Map<string, PersonalMember>()
   for (const [type, declared] of Object.entries(EVENT_TYPES)) {
-    if (!kindsOf(declared).includes(kind)) continue
+    if (!listSubjectKinds(declared).includes(kind)) continue
     for (const { path, ...mark } of fieldsOf({ type, version: declared.version }))
       for (const place of SHOWN_IN[type as EventName] ?? [[]]) {
         const shown = [...place, ...(path[0] === 'changes' ? path.slice(1) : path)]
@@ -173,7 +173,7 @@ function personKind<F extends PersonFields>(kind: PersonKind, persons: Table<Per
     apply(rows: Changes, event: E) {
       if (event.data.kind !== kind) return
       const before = existing(rows, byId(event.data.id))
-      const at = inZone(event.recorded_at, timezoneOf(rows))
+      const at = inZone(event.recorded_at, getTimezone(rows))
       const doc = { ...before.doc, ...change(before.doc, event, at), updated_at: at }
       const name_key = doc.name === null ? null : before.name_key
       rows.put(persons, { ...before, ...stamp(event), ...columnsOf(doc), name_key, doc })

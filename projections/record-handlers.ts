@@ -3,7 +3,7 @@ import { nameKey } from '#domain/text.ts'
 import { type EventName, optionalMembers } from '#events/catalogue.ts'
 import type { Ref, Table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import { companyRef, timezoneOf } from './companies.ts'
+import { companyRef, getTimezone } from './companies.ts'
 import { type ChangedFields, existing, stamp } from './define-projection.ts'
 
 /** Times are in the company's zone. */
@@ -84,7 +84,7 @@ export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: Re
   const refs = ({ data }: Recorded<Id>) => [byId(data.id)]
   const change = <E extends Id>(rows: Changes, event: Recorded<E>, alter: ChangeObject<D, E>) => {
     const before = existing(rows, byId(event.data.id))
-    const zone = timezoneOf(rows)
+    const zone = getTimezone(rows)
     const altered = alter(before.doc, event.data, zone, event)
     const doc = { ...(derive ? derive(altered) : altered), updated_at: inZone(event.recorded_at, zone) }
     return { ...before, ...stamp(event), external_id: doc.external_id, ...columnsOf(doc, before), doc }
@@ -97,7 +97,7 @@ export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: Re
   return {
     created: {
       apply(rows: Changes, event: Recorded<T>) {
-        const doc = kind.create(event.data, inZone(event.recorded_at, timezoneOf(rows)))
+        const doc = kind.create(event.data, inZone(event.recorded_at, getTimezone(rows)))
         const { company_id } = companyRef(rows)
         const { id, external_id } = doc
         const columns = { ...columnsOf(doc, null), ...keyOf(doc.name) } as C
@@ -124,7 +124,7 @@ export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: Re
       apply(rows: Changes, event: Recorded<Id>) {
         const before = existing(rows, byId(event.data.id))
         const left = onDeleted ? onDeleted(before.doc) : before.doc
-        const doc = showsDeletion ? { ...left, deleted_at: inZone(event.recorded_at, timezoneOf(rows)) } : left
+        const doc = showsDeletion ? { ...left, deleted_at: inZone(event.recorded_at, getTimezone(rows)) } : left
         const columns = onDeleted ? columnsOf(doc, before) : {}
         rows.put(table, { ...before, ...columns, ...freed, doc, deleted_at: event.recorded_at, ...stamp(event) })
       },

@@ -1,11 +1,11 @@
 import { inZone } from '#domain/instant.ts'
 import { toCents, toThousandths } from '#domain/money.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
-import { type Channel, channelOf } from '#ledger/command.ts'
+import { type Channel, toChannel } from '#ledger/command.ts'
 import { type AnyRef, byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import { userOf } from './cash-sessions.ts'
-import { companies, companyRef, timezoneOf } from './companies.ts'
+import { parseUserActor } from './cash-sessions.ts'
+import { companies, companyRef, getTimezone } from './companies.ts'
 import {
   type ChangedFields,
   changedColumns,
@@ -179,7 +179,7 @@ function returnObject({ data, origin, recorded_at }: EventOf<'SaleReturned'>, zo
     sale_id: data.sale_id,
     external_id: data.external_id,
     offline_id: data.offline_id ?? null,
-    origin: channelOf(origin),
+    origin: toChannel(origin),
     returned_at: inZone(data.returned_at, zone),
     reason: data.reason,
     items: data.items,
@@ -210,7 +210,7 @@ function addReturn(rows: Changes, event: EventOf<'SaleReturned'>): void {
     is_in_drawer: false,
     recorded_revision: revision,
     ...stamp(event),
-    doc: returnObject(event, timezoneOf(rows)),
+    doc: returnObject(event, getTimezone(rows)),
   })
   rows.add(saleReturns, {
     ...{ company_id, revision, sale_id, cents, returned_at, ...partsOf(data, 1) },
@@ -224,7 +224,7 @@ function reverseReturn(rows: Changes, event: EventOf<'ReturnReversed'>): void {
   const { data, revision, recorded_at } = event
   const { id: return_id, sale_id, reason: reversal_reason, is_in_drawer } = data
   const before = existing(rows, returnById(return_id))
-  const at = inZone(recorded_at, timezoneOf(rows))
+  const at = inZone(recorded_at, getTimezone(rows))
   const doc = { ...before.doc, reversed_at: at, reversal_reason, updated_at: at }
   if (rows.wants(returnById(return_id))) rows.put(returns, { ...before, is_in_drawer, ...stamp(event), doc })
   rows.add(saleReturns, {
@@ -306,7 +306,7 @@ const awaitedReturns = table<AwaitedReturnsRow>('awaited_returns', {
   keys: { pk: ['company_id', 'sale_offline_id'] },
 })
 
-export const awaitedReturnsOf = (saleOfflineId: string) => byPk(awaitedReturns, saleOfflineId)
+export const awaitedReturnsBySale = (saleOfflineId: string) => byPk(awaitedReturns, saleOfflineId)
 
 /** Open uploads of a user of tills, which are bounded. */
 interface UserReturnsRow {
@@ -347,7 +347,7 @@ interface Uploaded {
 const uploadRefs = ({ offline_id, user_id, sale_offline_id }: Uploaded): AnyRef[] => [
   offlineReturnById(offline_id),
   ...(user_id === null ? [] : [returnsOfUser(user_id)]),
-  ...(sale_offline_id === null ? [] : [awaitedReturnsOf(sale_offline_id)]),
+  ...(sale_offline_id === null ? [] : [awaitedReturnsBySale(sale_offline_id)]),
 ]
 
 /** Moves an upload from one state to another, in all that counts them. */
@@ -367,7 +367,7 @@ function moveUpload(rows: Changes, { data }: UploadEvent, of: Uploaded, after: O
   }
   if (change('waiting') === 0 || of.sale_offline_id === null) return
   const { sale_offline_id } = of
-  const others = (rows.get(awaitedReturnsOf(sale_offline_id))?.returns ?? []).filter((each) => each.id !== id)
+  const others = (rows.get(awaitedReturnsBySale(sale_offline_id))?.returns ?? []).filter((each) => each.id !== id)
   const { payload, uploaded_at } = after
   const returns = after.state === 'waiting' && payload ? [...others, { ...payload, uploaded_at }] : others
   rows.put(awaitedReturns, { company_id, sale_offline_id, returns })
@@ -418,7 +418,7 @@ export const offlineReturnsProjection = projection('offline_returns', [offlineRe
       const { id: return_id, offline_id, fingerprint, returned_by, warnings = [], sale_offline_id = null } = event.data
       if (offline_id === undefined || fingerprint === undefined) return
       const known = rows.get(offlineReturnById(offline_id))
-      const user_id = returned_by ?? userOf(event.actor)
+      const user_id = returned_by ?? parseUserActor(event.actor)
       const isSettled = known !== null
       moveUpload(
         rows,
@@ -448,7 +448,7 @@ export const returnsProjection = projection('returns', [returns, saleReturns], {
     refs: (event) => [returnById(event.data.id)],
     apply(rows, event) {
       const before = existing(rows, returnById(event.data.id))
-      const zone = timezoneOf(rows)
+      const zone = getTimezone(rows)
       const fiscal_document = fiscalDocumentObject(event, zone)
       const doc = { ...before.doc, fiscal_document, updated_at: inZone(event.recorded_at, zone) }
       rows.put(returns, { ...before, ...stamp(event), doc })

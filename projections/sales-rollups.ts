@@ -5,7 +5,7 @@ import { table } from '#ledger/table.ts'
 import { type InTurnOptions, workInTurn } from '#lib/background-loops.ts'
 import type { Database } from '#postgres/database.ts'
 import { inTransaction } from '#postgres/transaction.ts'
-import { centsOf, sellerOf, unitsOf, waysOf } from './payment-proofs.ts'
+import { centsSql, sellerKeySql, unitsSql, waysSql } from './payment-proofs.ts'
 
 /** Progress of a company's sales rollup. No row: not started. */
 interface SalesRollup {
@@ -37,7 +37,7 @@ export interface SalesRollupRow {
   sales: number
   /** Sums are of any size. */
   cents: string
-  /** Units (`unitsOf`); for items, quantity in thousandths. */
+  /** Units (`unitsSql`); for items, quantity in thousandths. */
   quantity: string
   /** Part of `cents` with fully known costs, and these costs. */
   known_cents: string
@@ -89,7 +89,7 @@ const salesSums = table<SalesRollupRow>('sales_sums', {
 })
 
 /** SQL of the start of the span that contains an instant. */
-export const spanOf = (instant: string, minutes: string): string =>
+export const spanStartSql = (instant: string, minutes: string): string =>
   `to_timestamp(floor(extract(epoch from ${instant}) / (60 * ${minutes})) * (60 * ${minutes}))`
 
 /** Columns of `sold` that `sumsOf` reads, besides `span`. */
@@ -103,7 +103,7 @@ export const SOLD = 'status, total_cents, cost_cents, line_discounts, origin, se
 export const rollUp = (sold: string): string => `
   with sold as materialized (${sold})
   select 'sale' as kind, span, '' as key, count(*) as sales, sum(total_cents) as cents,
-    sum(${unitsOf('sold')}) as quantity,
+    sum(${unitsSql('sold')}) as quantity,
     coalesce(sum(total_cents) filter (where cost_cents is not null), 0) as known_cents,
     coalesce(sum(cost_cents), 0) as cost_cents
   from sold where status = 'completed' group by span
@@ -113,25 +113,25 @@ export const rollUp = (sold: string): string => `
   select 'origin', span, origin, count(*), sum(total_cents), 0, 0, 0
   from sold where status = 'completed' group by span, origin
   union all
-  select 'seller', span, ${sellerOf('sold')}, count(*), sum(total_cents), 0, 0, 0
-  from sold where status = 'completed' group by span, ${sellerOf('sold')}
+  select 'seller', span, ${sellerKeySql('sold')}, count(*), sum(total_cents), 0, 0, 0
+  from sold where status = 'completed' group by span, ${sellerKeySql('sold')}
   union all
   select 'item', span, coalesce(line ->> 'catalog_item_id', ''), count(*),
-    sum(${centsOf("line ->> 'total'")} - coalesce((line_discounts ->> (place - 1)::integer)::bigint, 0)),
+    sum(${centsSql("line ->> 'total'")} - coalesce((line_discounts ->> (place - 1)::integer)::bigint, 0)),
     round(sum((line ->> 'quantity')::numeric * 1000)), 0, 0
   from sold cross join lateral json_array_elements(doc -> 'items') with ordinality as lines (line, place)
   where status = 'completed' group by span, coalesce(line ->> 'catalog_item_id', '')
   union all
   select case status when 'completed' then 'payment' else 'cancelled_payment' end, span, way, count(*), sum(w.cents), 0, 0, 0
-  from sold cross join lateral ${waysOf('sold')} w
+  from sold cross join lateral ${waysSql('sold')} w
   group by 1, span, way`
 
 /** SQL of a coarse rollup from a subquery with rows of the finer one. Leaves out spans that end after `endedBy`. */
 const coarsened = ({ kind, minutes }: (typeof COARSE_ROLLUPS)[number], narrow: string, endedBy: string): string => `
-  select '${kind}' as kind, ${spanOf('n.span', String(minutes))} as span, n.key, sum(n.sales)::bigint as sales, sum(n.cents) as cents,
+  select '${kind}' as kind, ${spanStartSql('n.span', String(minutes))} as span, n.key, sum(n.sales)::bigint as sales, sum(n.cents) as cents,
     sum(n.quantity) as quantity, 0 as known_cents, 0 as cost_cents
   from (${narrow}) n
-  where ${spanOf('n.span', String(minutes))} + make_interval(mins => ${minutes}) <= ${endedBy} group by 2, n.key`
+  where ${spanStartSql('n.span', String(minutes))} + make_interval(mins => ${minutes}) <= ${endedBy} group by 2, n.key`
 
 const [DAYS, MONTHS] = COARSE_ROLLUPS
 
@@ -144,11 +144,11 @@ const FIGURES = ['sales', 'cents', 'quantity', 'known_cents', 'cost_cents'] as c
 const differences = (schema: string): string => `
   with at as (select * from ${schema}.rollup_states where company_id = $1),
   changed as (
-    select distinct ${spanOf('s.sold_at', 'at.span_minutes')} as span
+    select distinct ${spanStartSql('s.sold_at', 'at.span_minutes')} as span
     from at join ${schema}.sales s on s.company_id = $1 and (s.changed_at, s.revision) > (at.changed_at, at.revision)
   ),
   narrow as (${rollUp(
-    `select ${spanOf('s.sold_at', 'at.span_minutes')} as span, ${SOLD}
+    `select ${spanStartSql('s.sold_at', 'at.span_minutes')} as span, ${SOLD}
      from at join ${schema}.sales s on s.company_id = $1`,
   )}),
   days as (${coarsened(DAYS, `select * from narrow where kind = '${DAYS.of}'`, '(select widened_to from at)')}),
@@ -289,7 +289,7 @@ async function fillPastSpans(
 ): Promise<'more'> {
   const { rows } = await client.query<{ first: string | null; next: string | null }>({
     name: 'next_sales_to_sum',
-    text: `select first.sold_at as first, ${spanOf('last.sold_at', '$3::integer')} + make_interval(mins => $3::integer) as next
+    text: `select first.sold_at as first, ${spanStartSql('last.sold_at', '$3::integer')} + make_interval(mins => $3::integer) as next
            from (select sold_at from sales where company_id = $1 and sold_at >= coalesce($2::timestamptz, '-infinity')
                  order by sold_at limit 1) first
            left join (select sold_at from sales where company_id = $1 and sold_at >= coalesce($2::timestamptz, '-infinity')
@@ -321,7 +321,7 @@ async function refreshChangedSpans(
              where company_id = $1 and (changed_at, revision) > ($2::timestamptz, $3::bigint)
              order by changed_at, revision limit ${PORTION})
            select count(*) as count, max(changed_at) as changed_at, max(revision) as revision,
-             array_agg(distinct ${spanOf('sold_at', '$4::integer')}) as spans
+             array_agg(distinct ${spanStartSql('sold_at', '$4::integer')}) as spans
            from changed`,
     values: [companyId, at.changed_at, at.revision, at.span_minutes],
   })
@@ -388,7 +388,7 @@ async function rebuildCoarseSpans(
 ): Promise<void> {
   for (const wide of COARSE_ROLLUPS) {
     const { kind, of, minutes } = wide
-    const given = `(select distinct ${spanOf('s', String(minutes))} as span from unnest($2::timestamptz[]) as s)`
+    const given = `(select distinct ${spanStartSql('s', String(minutes))} as span from unnest($2::timestamptz[]) as s)`
     await client.query({
       name: `drop_${kind}_sums`,
       text: `delete from sales_sums t using ${given} as g where t.company_id = $1 and t.kind = '${kind}' and t.span = g.span`,
@@ -416,8 +416,8 @@ async function rebuildSpans(client: PoolClient, companyId: number, { span_minute
   const values = [companyId, from, to ?? null, to === undefined]
   // Postgres adds the width: it knows years beyond those that JavaScript prints as it reads them.
   const ranges = (minutes: string) => `(
-    select ${spanOf('f', minutes)} as lower,
-      case when $4 then ${spanOf('f', minutes)} + make_interval(mins => ${minutes}) else coalesce($3::timestamptz, 'infinity') end as upper
+    select ${spanStartSql('f', minutes)} as lower,
+      case when $4 then ${spanStartSql('f', minutes)} + make_interval(mins => ${minutes}) else coalesce($3::timestamptz, 'infinity') end as upper
     from unnest($2::timestamptz[]) as f)`
   await client.query({
     name: 'drop_sales_sums',
@@ -429,7 +429,7 @@ async function rebuildSpans(client: PoolClient, companyId: number, { span_minute
     name: 'make_sales_sums',
     text: `insert into sales_sums (company_id, kind, span, key, sales, cents, quantity, known_cents, cost_cents)
            select $1, kind, span, key, sales, cents, quantity, known_cents, cost_cents from (${rollUp(
-             `select ${spanOf('t.sold_at', '$5::integer')} as span, ${SOLD}
+             `select ${spanStartSql('t.sold_at', '$5::integer')} as span, ${SOLD}
               from ${ranges('$5::integer')} as s
               join sales t on t.company_id = $1 and t.sold_at >= s.lower and t.sold_at < s.upper`,
            )}) as made`,

@@ -3,12 +3,12 @@ import { fromCents, fromThousandths, lineTotal, lineTotalFits, toCents, toThousa
 import { shareDiscount } from '#domain/payment-rules.ts'
 import type { Metadata } from '#domain/record-values.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
-import { type Channel, channelOf } from '#ledger/command.ts'
+import { type Channel, toChannel } from '#ledger/command.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import type { FISCAL_STATES } from '#records/sale-filters.ts'
 import { itemById } from './catalog.ts'
-import { companyRef, timezoneOf } from './companies.ts'
+import { companyRef, getTimezone } from './companies.ts'
 import {
   type ChangedFields,
   changedColumns,
@@ -202,7 +202,7 @@ type Recorded = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'> | Eve
 const isOfOrder = ({ data }: Recorded): boolean => 'order_id' in data && data.order_id !== undefined
 
 /** Share of each line in the discount of the whole sale, in cents; null without one. */
-export const lineDiscountsOf = ({
+export const splitSaleDiscount = ({
   items,
   discount = NOTHING,
 }: Pick<Recorded['data'], 'items' | 'discount'>): number[] | null =>
@@ -216,7 +216,7 @@ export const lineDiscountsOf = ({
 function saleObject(event: Recorded, made: OriginFields, zone: string): SaleObject {
   const { origin, recorded_at, data } = event
   const at = inZone(recorded_at, zone)
-  const shares = lineDiscountsOf(data)
+  const shares = splitSaleDiscount(data)
   return {
     id: data.id,
     external_id: made.external_id,
@@ -224,7 +224,7 @@ function saleObject(event: Recorded, made: OriginFields, zone: string): SaleObje
     cash_session_id: made.cash_session_id,
     order_id: made.order_id,
     status: 'completed',
-    origin: isOfOrder(event) ? 'system' : channelOf(origin),
+    origin: isOfOrder(event) ? 'system' : toChannel(origin),
     customer: made.customer,
     seller: data.seller ?? null,
     sold_at: inZone(data.sold_at, zone),
@@ -311,7 +311,7 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
     total_cents: toCents(doc.total),
     cost_cents: costOf(rows, doc.items),
     received_cents: toCents('received' in event.data ? event.data.received : doc.total),
-    line_discounts: lineDiscountsOf(event.data),
+    line_discounts: splitSaleDiscount(event.data),
     cash_session_id: doc.cash_session_id,
     // A sale that was cancelled before its upload took no money.
     cancel_session_id: cancelSessionOf(event, doc),
@@ -345,7 +345,7 @@ function changeSale(
   > = {},
 ): void {
   const before = existing(rows, saleById(event.data.id))
-  const doc = { ...before.doc, ...changes, updated_at: inZone(event.recorded_at, timezoneOf(rows)) }
+  const doc = { ...before.doc, ...changes, updated_at: inZone(event.recorded_at, getTimezone(rows)) }
   rows.put(sales, { ...before, ...columns, status: doc.status, fiscal: fiscalOf(doc), ...stamp(event), doc })
 }
 
@@ -393,19 +393,19 @@ function changeReturned(
 export const salesProjection = projection('sales', [sales], {
   SaleCompleted: {
     refs: costsOf,
-    apply: (rows, event) => addSale(rows, event, saleObject(event, throughTheApi(event.data), timezoneOf(rows)), []),
+    apply: (rows, event) => addSale(rows, event, saleObject(event, throughTheApi(event.data), getTimezone(rows)), []),
   },
   OfflineSaleCompleted: {
     refs: costsOf,
     apply(rows, event) {
-      const doc = saleObject(event, atTheCounter(event.data), timezoneOf(rows))
+      const doc = saleObject(event, atTheCounter(event.data), getTimezone(rows))
       addSale(rows, event, doc, event.data.receivable_ids)
     },
   },
   OfflineSaleCancelled: {
     refs: costsOf,
     apply(rows, event) {
-      const doc = saleObject(event, atTheCounter(event.data), timezoneOf(rows))
+      const doc = saleObject(event, atTheCounter(event.data), getTimezone(rows))
       // The till's cancellation time is unknown; the time of recording stands for it.
       addSale(rows, event, { ...doc, status: 'cancelled', cancelled_at: doc.created_at }, [])
     },
@@ -417,7 +417,7 @@ export const salesProjection = projection('sales', [sales], {
   SaleCancelled: {
     refs: (event) => [saleById(event.data.id)],
     apply(rows, event) {
-      const cancelled_at = inZone(event.recorded_at, timezoneOf(rows))
+      const cancelled_at = inZone(event.recorded_at, getTimezone(rows))
       const { reason: cancel_reason, refunds: cancel_refunds = null, cash_session_id = null } = event.data
       const changes = { status: 'cancelled', cancelled_at, cancel_reason, cancel_refunds } as const
       changeSale(rows, event, changes, { cancel_session_id: cash_session_id })
@@ -454,7 +454,7 @@ export const salesProjection = projection('sales', [sales], {
     apply(rows, event) {
       const { authorized_at, access_key } = event.data
       const columns = { documented_at: authorized_at ?? event.recorded_at, access_key }
-      changeSale(rows, event, { fiscal_document: fiscalDocumentObject(event, timezoneOf(rows)) }, columns)
+      changeSale(rows, event, { fiscal_document: fiscalDocumentObject(event, getTimezone(rows)) }, columns)
     },
   },
   PersonForgotten: erasing({ kind: 'sale', table: 'sales', idColumns: { customer: 'customer_id', user: 'seller_id' } }),

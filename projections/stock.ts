@@ -6,7 +6,7 @@ import type { RecordView } from '#ledger/projection.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { markTable, plainSql } from '#postgres/table-marks.ts'
-import { companyRef, timezoneOf } from './companies.ts'
+import { companyRef, getTimezone } from './companies.ts'
 import {
   type ChangedFields,
   changedColumns,
@@ -45,7 +45,7 @@ export const itemStocks = table<ItemStockRow>('item_stocks', {
 export const stockById = (id: number) => byPk(itemStocks, id)
 
 /** Stock of a loaded item; null if it does not exist or is not tracked. */
-export const stockOf = (rows: Rows, id: number): string | null => rows.get(stockById(id))?.stock ?? null
+export const getStock = (rows: Rows, id: number): string | null => rows.get(stockById(id))?.stock ?? null
 
 export type MovementKind = (typeof MOVEMENT_KINDS)[number]
 
@@ -99,7 +99,7 @@ export const movementById = (id: number) => byPk(stockMovements, id)
 export const IDS_PER_EVENT = 1_000
 
 /** Id of the nth movement (from 0) of an event. It follows from the event alone, and ascends in the order of the ledger. */
-export const movementIdOf = (revision: number, place = 0): number => (revision + 1) * IDS_PER_EVENT + place
+export const toMovementId = (revision: number, place = 0): number => (revision + 1) * IDS_PER_EVENT + place
 
 export interface StockMove {
   catalog_item_id: number
@@ -138,11 +138,11 @@ function moveStock(
 ): void {
   const { company_id } = companyRef(rows)
   const row = existing(rows, stockById(id))
-  const stock_updated_at = inZone(event.recorded_at, timezoneOf(rows))
+  const stock_updated_at = inZone(event.recorded_at, getTimezone(rows))
   rows.put(itemStocks, { ...row, stock: after, stock_updated_at, ...stamp(event) })
   rows.add(stockMovements, {
     company_id,
-    id: movementIdOf(event.revision, place),
+    id: toMovementId(event.revision, place),
     catalog_item_id: id,
     ...stamp(event),
     quantity: fromThousandths(toThousandths(after ?? '0') - toThousandths(row.stock ?? '0')),
@@ -284,7 +284,7 @@ export const stockMovementView: RecordView = {
   refs: (id) => [movementById(id)],
   render(rows, id) {
     const row = rows.get(movementById(id))
-    return row && JSON.stringify(stockMovementObject(row, timezoneOf(rows)))
+    return row && JSON.stringify(stockMovementObject(row, getTimezone(rows)))
   },
 }
 
@@ -343,13 +343,13 @@ const inventoryCounts = table<InventoryCountRow>('inventory_counts', {
   keys: { pk: ['company_id', 'inventory_id', 'id'] },
 })
 
-export const inventoryCountOf = (inventoryId: number, itemId: number) => byPk(inventoryCounts, inventoryId, itemId)
+export const inventoryCountByItem = (inventoryId: number, itemId: number) => byPk(inventoryCounts, inventoryId, itemId)
 
 export const inventoriesProjection = projection('inventories', [inventories, inventoryCounts], {
   InventoryOpened: {
     apply(rows, event) {
       const { id, name } = event.data
-      const created_at = inZone(event.recorded_at, timezoneOf(rows))
+      const created_at = inZone(event.recorded_at, getTimezone(rows))
       const doc = { id, name, status: 'open' as const, counted_items: 0, created_at, closed_at: null }
       rows.add(inventories, { company_id: companyRef(rows).company_id, id, status: 'open', ...stamp(event), doc })
     },
@@ -357,13 +357,13 @@ export const inventoriesProjection = projection('inventories', [inventories, inv
   InventoryCounted: {
     refs: ({ data: { id, counts } }) => [
       inventoryById(id),
-      ...counts.map(({ catalog_item_id }) => inventoryCountOf(id, catalog_item_id)),
+      ...counts.map(({ catalog_item_id }) => inventoryCountByItem(id, catalog_item_id)),
     ],
     apply(rows, event) {
       const { id: inventory_id, counts, counted_items } = event.data
       const { company_id } = companyRef(rows)
       for (const { catalog_item_id: id, quantity, counted_at } of counts) {
-        if (rows.wants(inventoryCountOf(inventory_id, id)))
+        if (rows.wants(inventoryCountByItem(inventory_id, id)))
           rows.put(inventoryCounts, { company_id, inventory_id, id, quantity, counted_at, ...stamp(event) })
       }
       if (!rows.wants(inventoryById(inventory_id))) return
@@ -377,7 +377,7 @@ export const inventoriesProjection = projection('inventories', [inventories, inv
     apply(rows, event) {
       const { id, status } = event.data
       const row = existing(rows, inventoryById(id))
-      const doc = { ...row.doc, status, closed_at: inZone(event.recorded_at, timezoneOf(rows)) }
+      const doc = { ...row.doc, status, closed_at: inZone(event.recorded_at, getTimezone(rows)) }
       rows.put(inventories, { ...row, status, ...stamp(event), doc })
     },
   },

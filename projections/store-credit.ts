@@ -23,11 +23,11 @@ const customerCredits = table<CustomerCreditRow>('customer_credits', {
   past: { id: 'id' },
 })
 
-export const creditOf = (customerId: number) => byPk(customerCredits, customerId)
+export const creditByCustomer = (customerId: number) => byPk(customerCredits, customerId)
 
 /** Store credit of a loaded customer. */
-export const creditBalanceOf = (rows: Rows, customerId: number): string =>
-  rows.get(creditOf(customerId))?.balance ?? '0.00'
+export const getCreditBalance = (rows: Rows, customerId: number): string =>
+  rows.get(creditByCustomer(customerId))?.balance ?? '0.00'
 
 export const CREDIT_MOVEMENTS = ['return', 'sale', 'cancel'] as const
 
@@ -71,14 +71,14 @@ type Moving =
 
 /** Handler of events that give credit (sign 1) or take it. Few sales have any. */
 const moving = <E extends Moving>(kind: CreditMovementRow['kind'], sign: 1 | -1, timeOf: (event: E) => string) => ({
-  refs: ({ data }: E) => (data.credit ? [creditOf(data.credit.customer_id)] : []),
+  refs: ({ data }: E) => (data.credit ? [creditByCustomer(data.credit.customer_id)] : []),
   apply(rows: Changes, event: E) {
     const { credit } = event.data
     if (!credit) return
     const { company_id } = companyRef(rows)
     const { customer_id: id } = credit
     const amount = fromBigCents(BigInt(sign) * toBigCents(credit.amount))
-    const balance = addAmounts(creditBalanceOf(rows, id), amount)
+    const balance = addAmounts(getCreditBalance(rows, id), amount)
     rows.put(customerCredits, { company_id, id, balance, ...stamp(event) })
     rows.add(creditMovements, {
       ...{ company_id, customer_id: id, kind, amount, balance },

@@ -3,7 +3,7 @@ import type { ChainWarning } from '#events/till-events.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
-import { cashSessionById, tillActorOf, userOf } from './cash-sessions.ts'
+import { cashSessionById, findTillActor, parseUserActor } from './cash-sessions.ts'
 import { companyRef } from './companies.ts'
 import {
   type ChangedFields,
@@ -59,7 +59,7 @@ const cashDrawers = table<CashDrawerRow>('cash_drawers', {
   keys: { pk: ['company_id', 'user_id'] },
 })
 
-export const cashDrawerOf = (userId: number) => byPk(cashDrawers, userId)
+export const cashDrawerByUser = (userId: number) => byPk(cashDrawers, userId)
 
 /** Movement that a till uploaded of another user's drawer, by the till's identifier. */
 export interface RefusedMovementRow {
@@ -89,8 +89,8 @@ const refusedMovements = table<RefusedMovementRow>('refused_movements', {
 export const refusedMovementById = (offlineId: string) => byPk(refusedMovements, offlineId)
 
 /** Sessions of a user, with a change of one that is being decided. The drawer is loaded. */
-export const sessionsOf = (rows: Rows, userId: number, changed?: DrawerSession): readonly DrawerSession[] =>
-  [...(rows.get(cashDrawerOf(userId))?.sessions ?? [])]
+export const listDrawerSessions = (rows: Rows, userId: number, changed?: DrawerSession): readonly DrawerSession[] =>
+  [...(rows.get(cashDrawerByUser(userId))?.sessions ?? [])]
     .filter(({ session_id }) => session_id !== changed?.session_id)
     .concat(changed ?? [])
     .sort(byOpening)
@@ -113,7 +113,7 @@ const isClosed = ({ closed_at }: DrawerSession): number => (closed_at === null ?
 const EMPTY = { sessions: [], cancellations: [], refused_count: 0 }
 
 function putSession(rows: Changes, userId: number, session: DrawerSession): void {
-  const before = rows.get(cashDrawerOf(userId)) ?? EMPTY
+  const before = rows.get(cashDrawerByUser(userId)) ?? EMPTY
   const others = before.sessions.filter(({ session_id }) => session_id !== session.session_id)
   const sessions = [session, ...others].sort((a, b) => isClosed(a) - isClosed(b) || byOpening(a, b))
   const { company_id } = companyRef(rows)
@@ -122,22 +122,22 @@ function putSession(rows: Changes, userId: number, session: DrawerSession): void
 
 type Movement = EventOf<'CashSessionOpened'> | EventOf<'CashMoved'> | EventOf<'CashSessionClosed'>
 
-const ownerOf = (event: Movement): number | null => userOf(tillActorOf(event))
+const ownerOf = (event: Movement): number | null => parseUserActor(findTillActor(event))
 
 /** Refused upload, with the count of its user. */
-const refusedRefs = (offlineId: string, userId: number) => [refusedMovementById(offlineId), cashDrawerOf(userId)]
+const refusedRefs = (offlineId: string, userId: number) => [refusedMovementById(offlineId), cashDrawerByUser(userId)]
 
 const refs = (event: Movement) => {
   const [user, { settles, offline_id, id }] = [ownerOf(event), event.data]
   return [
-    ...(user === null ? [] : [cashDrawerOf(user), cashSessionById(id)]),
+    ...(user === null ? [] : [cashDrawerByUser(user), cashSessionById(id)]),
     ...(settles ? refusedRefs(offline_id, settles.user_id) : []),
   ]
 }
 
 function countRefused(rows: Changes, user_id: number, change: 1 | -1): void {
   const { company_id } = companyRef(rows)
-  const before = rows.get(cashDrawerOf(user_id)) ?? EMPTY
+  const before = rows.get(cashDrawerByUser(user_id)) ?? EMPTY
   rows.put(cashDrawers, { ...before, company_id, user_id, refused_count: before.refused_count + change })
 }
 
@@ -164,14 +164,14 @@ const usersOf = ({ data: { timed_drawer: drawer } }: Cancelled): number[] => [
 
 /** Handler of a cancellation whose drawer may follow from an opening or closing that comes later. */
 const cancelling = {
-  refs: (event: Cancelled) => usersOf(event).map(cashDrawerOf),
+  refs: (event: Cancelled) => usersOf(event).map(cashDrawerByUser),
   apply(rows: Changes, event: Cancelled) {
     const { id: sale_id, cancelled_at: at, timed_drawer: drawer } = event.data
     if (!drawer || at === undefined) return
     const { company_id } = companyRef(rows)
     const { session_id, user_id } = drawer
     for (const user of usersOf(event)) {
-      const before = rows.get(cashDrawerOf(user)) ?? EMPTY
+      const before = rows.get(cashDrawerByUser(user)) ?? EMPTY
       const cancellations = [...before.cancellations, { sale_id, session_id, user_id, at }].slice(-MAX_CANCELLATIONS)
       rows.put(cashDrawers, { ...before, company_id, user_id: user, cancellations })
     }
@@ -202,7 +202,7 @@ export const cashDrawersProjection = projection('cash_drawers', [cashDrawers, re
       const [user, { data }] = [ownerOf(event), event]
       settleRecorded(rows, event)
       if (user === null) return
-      const known = rows.get(cashDrawerOf(user))?.sessions.find(({ session_id }) => session_id === data.session_id)
+      const known = rows.get(cashDrawerByUser(user))?.sessions.find(({ session_id }) => session_id === data.session_id)
       if (known) putSession(rows, user, { ...known, closed_at: data.at })
     },
   },

@@ -2,22 +2,22 @@ import { dateInZone } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { refuse } from '#domain/refusals.ts'
 import {
+  getLimit,
   isLimited,
   type LimitedPermission,
-  limitOf,
   may,
   mayUpTo,
   type Permission,
-  permissionsOf,
   type RolePermissions,
   seesPersons,
+  toRolePermissions,
 } from '#domain/rights.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { Envelope, LimitedUse, Permit } from '#ledger/command.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import type { Guard } from '#ledger/write/unit-of-work.ts'
-import { companies, companyRef, ownCompany, timezoneOf } from './companies.ts'
+import { companies, companyRef, getTimezone, ownCompany } from './companies.ts'
 import { type ChangedFields, changedColumns, existing, projection, stamp } from './define-projection.ts'
 import { withoutParts } from './people.ts'
 
@@ -43,11 +43,11 @@ const limitUses = table<LimitUseRow>('limit_uses', {
 /** Tills upload sales of earlier days. */
 const MAX_DAYS = 31
 
-export const limitUsesOf = (userId: number) => byPk(limitUses, userId)
+export const limitUsesByUser = (userId: number) => byPk(limitUses, userId)
 
-/** Cents that a user gave on a day; the row of `limitUsesOf` is loaded. */
+/** Cents that a user gave on a day; the row of `limitUsesByUser` is loaded. */
 const usedOn = (rows: Rows, userId: number, permission: LimitedPermission, day: string): number =>
-  rows.get(limitUsesOf(userId))?.days.find((each) => each.day === day)?.[permission] ?? 0
+  rows.get(limitUsesByUser(userId))?.days.find((each) => each.day === day)?.[permission] ?? 0
 
 interface Act {
   readonly actor: string | null
@@ -75,14 +75,14 @@ export const discountOfSale = ({
 const giving = <E extends Act>(permission: LimitedPermission, centsOf: (event: E) => number, timeOf = recordedAt) => ({
   refs(event: E) {
     const userId = userOf(event)
-    return userId === null ? [] : [limitUsesOf(userId)]
+    return userId === null ? [] : [limitUsesByUser(userId)]
   },
   apply(rows: Changes, event: E) {
     const [user_id, cents] = [userOf(event), centsOf(event)]
     if (user_id === null || cents === 0) return
-    const zone = timezoneOf(rows)
+    const zone = getTimezone(rows)
     const [day = ''] = [dateInZone(timeOf(event), zone), dateInZone(event.recorded_at, zone)].sort()
-    const before = rows.get(limitUsesOf(user_id))?.days ?? []
+    const before = rows.get(limitUsesByUser(user_id))?.days ?? []
     const known = before.find((each) => each.day === day) ?? { day, return_goods: 0, give_discount: 0 }
     const days = [...before.filter((each) => each !== known), { ...known, [permission]: known[permission] + cents }]
     days.sort((one, other) => (one.day < other.day ? -1 : 1))
@@ -196,7 +196,7 @@ export function liveUser(
     needs: [
       ownCompany,
       userById(userId),
-      limitUsesOf(userId),
+      limitUsesByUser(userId),
       personByEmail(email),
       credential,
       ...(approverId === null ? [] : [userById(approverId)]),
@@ -218,12 +218,12 @@ export function liveUser(
 /** Permissions of an active user; null for others. The row of the user is loaded. */
 export function userPermissions(rows: Rows, userId: number): RolePermissions | null {
   const user = rows.get(userById(userId))
-  return user?.doc.status === 'active' ? permissionsOf(user.doc.role, companyRef(rows).roles) : null
+  return user?.doc.status === 'active' ? toRolePermissions(user.doc.role, companyRef(rows).roles) : null
 }
 
 /**
  * Whether a user may give this much more under a limited permission: with what the record was given before, and with
- * what the user gave on the day. The rows of the user and of `limitUsesOf` are loaded.
+ * what the user gave on the day. The rows of the user and of `limitUsesByUser` are loaded.
  */
 export function mayGive(
   rows: Rows,
@@ -240,7 +240,7 @@ export function mayGive(
 /** Limit of a user for a permission in cents; 0 without the permission, or if there is no such user. */
 export function limitOfUser(rows: Rows, userId: number, permission: LimitedPermission): number {
   const own = userPermissions(rows, userId)
-  return own && may(own, permission) ? (limitOf(own, permission) ?? 0) : 0
+  return own && may(own, permission) ? (getLimit(own, permission) ?? 0) : 0
 }
 
 /**
@@ -250,18 +250,18 @@ function permitOf(rows: Rows, userId: number, approverId: number | null, now: st
   return (permission, use = { cents: 0, before: 0 }) => {
     const own = userPermissions(rows, userId)
     const isGranted = isLimited(permission)
-      ? mayGive(rows, userId, permission, use, dateInZone(now, timezoneOf(rows)))
+      ? mayGive(rows, userId, permission, use, dateInZone(now, getTimezone(rows)))
       : own && may(own, permission)
     if (isGranted) return {}
     const approver = approverId === null ? null : userPermissions(rows, approverId)
     if (approverId !== null && approver && mayUpTo(approver, permission, use.cents + use.before))
       return { approved_by: approverId }
-    const limit = own && may(own, permission) ? limitOf(own, permission) : null
+    const limit = own && may(own, permission) ? getLimit(own, permission) : null
     return refuse('permission_required', { permission, ...(limit !== null && { limit: fromCents(limit) }) })
   }
 }
 
-/** What another user than the caller may do; the rows of the user and of `limitUsesOf` are loaded. */
+/** What another user than the caller may do; the rows of the user and of `limitUsesByUser` are loaded. */
 export const permitOfUser = (rows: Rows, userId: number, now: string): Permit => permitOf(rows, userId, null, now)
 
 export const userByEmail = (email: string) => byKey(users, 'email', email)
@@ -294,7 +294,7 @@ export const userPins = table<UserPin>('user_pins', {
   keys: { pk: ['company_id', 'user_id'] },
 })
 
-export const userPinOf = (userId: number) => byPk(userPins, userId)
+export const userPinByUser = (userId: number) => byPk(userPins, userId)
 
 /** Link of an invitation; schema `ops`. Events never contain the link. */
 export interface Invitation {
@@ -323,7 +323,7 @@ export const invitations = table<Invitation>('invitations', {
   keys: { pk: ['company_id', 'user_id'] },
 })
 
-export const invitationOf = (userId: number) => byPk(invitations, userId)
+export const invitationByUser = (userId: number) => byPk(invitations, userId)
 
 /** Invitations of a company in the current hour; schema `ops`. */
 export interface InvitationCount {

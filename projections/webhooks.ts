@@ -4,7 +4,7 @@ import type { RecordView } from '#ledger/projection.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { apiKeyById } from './api-keys.ts'
-import { apiKeyIdOf, companyRef, ownCompany, timezoneOf } from './companies.ts'
+import { companyRef, getTimezone, ownCompany, parseKeyActor } from './companies.ts'
 import { type ChangedFields, changedColumns, existing, projection, stamp } from './define-projection.ts'
 
 /** Webhook endpoint as recorded; its health is added when it is shown. */
@@ -107,7 +107,7 @@ const changing = <D extends Id>(change: (row: WebhookRow, event: WebhookChange<D
   apply(rows: Changes, event: WebhookChange<D>) {
     const before = existing(rows, webhookById(event.data.id))
     const after = { ...before, ...change(before, event) }
-    const doc = { ...after.doc, updated_at: inZone(event.recorded_at, timezoneOf(rows)) }
+    const doc = { ...after.doc, updated_at: inZone(event.recorded_at, getTimezone(rows)) }
     rows.put(webhooks, { ...after, ...stamp(event), doc })
   },
 })
@@ -116,14 +116,14 @@ export const webhooksProjection = projection('webhooks', [webhooks], {
   WebhookRegistered: {
     apply(rows, event) {
       const { id, url, events, description } = event.data
-      const at = inZone(event.recorded_at, timezoneOf(rows))
+      const at = inZone(event.recorded_at, getTimezone(rows))
       rows.add(webhooks, {
         company_id: companyRef(rows).company_id,
         id,
         url,
         enabled: true,
         watched_since: event.recorded_at,
-        api_key_id: apiKeyIdOf(event.actor),
+        api_key_id: parseKeyActor(event.actor),
         deleted_at: null,
         ...stamp(event),
         doc: { id, url, events, description, created_at: at, updated_at: at, overlap_ends_at: null },
@@ -212,7 +212,7 @@ export const webhookView: RecordView = {
     const pausedBy = { plan: companyRef(rows).plan, key: keyRef ? rows.get(keyRef) : null, now }
     return JSON.stringify({
       ...row.doc,
-      ...webhookState(row, rows.get(webhookHealthById(id)), pausedBy, timezoneOf(rows)),
+      ...webhookState(row, rows.get(webhookHealthById(id)), pausedBy, getTimezone(rows)),
     })
   },
 }

@@ -1,4 +1,4 @@
-import { contextOf, openJson, type Vault } from '#crypto/vault.ts'
+import { openJson, sealContext, type Vault } from '#crypto/vault.ts'
 import { inZone } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import type { AdjustedRoles, LimitedPermission } from '#domain/rights.ts'
@@ -112,7 +112,7 @@ export async function findStore(pool: Queryable, vault: Vault, alias: string): P
   })
   if (!rows[0]) return null
   const { sealed, ...store } = rows[0]
-  const context = contextOf(storeSecrets.name, [store.companyId, store.id])
+  const context = sealContext(storeSecrets.name, [store.companyId, store.id])
   const secrets = sealed && openJson<StoreSecrets['secrets']>(vault, sealed, context)
   return {
     ...store,
@@ -169,7 +169,7 @@ export async function getNameAndZone(reader: Reader): Promise<{ readonly name: s
 const ADJUSTED_ROLES = { name: 'adjusted_roles', text: `select roles from ${t.companies} where company_id = $1` }
 
 /** Roles with other permissions than their presets. */
-export async function adjustedRolesOf(reader: Reader): Promise<AdjustedRoles> {
+export async function loadAdjustedRoles(reader: Reader): Promise<AdjustedRoles> {
   const { rows } = await reader.query<{ roles: AdjustedRoles }>({ ...ADJUSTED_ROLES })
   return rows[0]?.roles ?? {}
 }

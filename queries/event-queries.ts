@@ -2,8 +2,8 @@ import * as z from 'zod'
 import { inZone } from '#domain/instant.ts'
 import { MASKED } from '#domain/person-values.ts'
 import type { RecordKind } from '#domain/record-values.ts'
-import { invalid, type Refusal } from '#domain/refusals.ts'
-import { type Envelope, streamOf } from '#ledger/command.ts'
+import { type Refusal, refuseField } from '#domain/refusals.ts'
+import { type Envelope, streamName } from '#ledger/command.ts'
 import {
   type EventReader,
   type EventStore,
@@ -14,7 +14,7 @@ import {
   searchOpened,
 } from '#ledger/port.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import { maskedData } from '#ledger/sealed-fields.ts'
+import { maskPersonalData } from '#ledger/sealed-fields.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import { ownValue } from '#lib/collections.ts'
 import { markTable } from '#postgres/table-marks.ts'
@@ -42,7 +42,7 @@ export function listEvents(
   { reader, store }: { readonly reader: Reader; readonly store: EventStore },
   filters: Paging & EventFilters,
 ): Promise<Page | Refusal> {
-  return findEvents(reader, filters, (wanted) => search(store, streamOf(reader.companyId), wanted))
+  return findEvents(reader, filters, (wanted) => search(store, streamName(reader.companyId), wanted))
 }
 
 /** Ledgers with the read models derived from them. */
@@ -55,7 +55,7 @@ export function listOpenedEvents(
   mayRead: (kind: string) => boolean,
 ): Promise<Page | Refusal> {
   const reading = { ...ledgers, model: readModel }
-  return findEvents(reader, filters, (wanted) => searchOpened(reading, streamOf(reader.companyId), wanted, mayRead))
+  return findEvents(reader, filters, (wanted) => searchOpened(reading, streamName(reader.companyId), wanted, mayRead))
 }
 
 async function findEvents(
@@ -65,7 +65,7 @@ async function findEvents(
 ): Promise<Page | Refusal> {
   const scope = { companyId: reader.companyId, resource: 'events', filters: { after, types: types?.join(), subject } }
   const key = cursor === undefined ? [after ?? -1] : decodeCursor(scope, Key, cursor)
-  if (!key) return invalid('cursor', 'não é um cursor desta lista com estes filtros')
+  if (!key) return refuseField('cursor', 'não é um cursor desta lista com estes filtros')
   const head = await readModelHead(reader)
   const { revision: toRevision } = head
   const { events, seenTo } = await find({
@@ -102,7 +102,7 @@ export async function listHistory(
   if (!(await hasEver(reader, subject))) return null
   const reading = { ...ledgers, model: readModel }
   return findEvents(reader, { ...paging, subject }, (wanted) =>
-    searchNewest(reading, streamOf(reader.companyId), wanted, mayRead),
+    searchNewest(reading, streamName(reader.companyId), wanted, mayRead),
   )
 }
 
@@ -136,7 +136,7 @@ export type ShownEvent<E> = E & {
 }
 
 /** Events as the reader's role sees them: personal data and costs masked, nothing of records that it does not see. */
-export async function shownEvents<E extends Envelope>(
+export async function maskEvents<E extends Envelope>(
   reader: Reader,
   events: readonly E[],
 ): Promise<readonly ShownEvent<E>[]> {
@@ -144,7 +144,7 @@ export async function shownEvents<E extends Envelope>(
   const isSeen = await seenSubjects(reader, [...new Set(events.map(({ subject }) => subject))])
   return events.map((event) => {
     if (!isSeen(event.subject)) return { ...event, data: {}, isHidden: true }
-    const data = hidesPersons ? maskedData(event, readModel.personalFields(event), MASKED) : event.data
+    const data = hidesPersons ? maskPersonalData(event, readModel.personalFields(event), MASKED) : event.data
     return { ...event, data: hidesCosts ? maskCosts(data) : data, isHidden: false }
   })
 }

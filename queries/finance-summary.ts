@@ -1,6 +1,6 @@
 import { addDays, type Calendar, startOfDay } from '#domain/instant.ts'
 import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-rules.ts'
-import { invalid, type Refusal } from '#domain/refusals.ts'
+import { type Refusal, refuseField } from '#domain/refusals.ts'
 import { moneySum, type Sum, sumColumn } from './list-statement.ts'
 import type { Reader } from './reader.ts'
 import { type Listing, listInOrder, ORDER_BY_ID, type Page, type Paging } from './record-queries.ts'
@@ -122,7 +122,7 @@ export async function summarize(
 ): Promise<{ summary: Summary; revision: number } | Refusal> {
   const { to = today } = period
   const { from = `${to.slice(0, 8)}01` } = period
-  if (from > to) return invalid('from', `não pode ser depois de ${to}, o último dia do período`)
+  if (from > to) return refuseField('from', `não pode ser depois de ${to}, o último dia do período`)
   const [start, end] = [startOfDay(from, timezone), startOfDay(addDays(to, 1), timezone)]
   const values = [from, to, today, start, end]
   const readSet = { receivables: 'columns', payables: 'columns', sales: 'columns' } as const
@@ -253,7 +253,7 @@ const MOVED = {
 }
 
 /** Money of a period through acquirers by payment type, whenever they pay it. */
-export async function acquiredIn(reader: Reader, { from, to }: Instants): Promise<AcquiredSums[]> {
+export async function sumAcquired(reader: Reader, { from, to }: Instants): Promise<AcquiredSums[]> {
   const { rows } = await reader.query<InTexts<AcquiredSums>>({ ...MOVED, values: [from, to] })
   return rows.map(inCents)
 }

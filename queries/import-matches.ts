@@ -97,7 +97,7 @@ interface KnownVariant {
 }
 
 /** Variants in use of some items, with one of the keys. */
-export async function variantsOf(
+export async function findMatchingVariants(
   reader: Reader,
   parents: readonly number[],
   keys: readonly string[],

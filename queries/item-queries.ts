@@ -2,7 +2,7 @@ import { sameBarcodes } from '#domain/record-values.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import type { FilterValues } from '#records/field.ts'
 import type { CATEGORY_FILTERS, ITEM_FILTERS } from '#records/items.ts'
-import { type ListOrder, reversed, sumStatement } from './list-statement.ts'
+import { type ListOrder, reverseListOrder, sumStatement } from './list-statement.ts'
 import type { Reader } from './reader.ts'
 import {
   containing,
@@ -23,7 +23,7 @@ import {
   ORDER_BY_NAME,
   type Page,
   type Paging,
-  wordsOf,
+  toWordPatterns,
 } from './record-queries.ts'
 import { t } from './table-names.ts'
 
@@ -38,7 +38,7 @@ type ItemConditions = Omit<ItemFilters, 'q' | 'barcode'> & {
 const conditionsOf = <Q extends ItemFilters>(query: Q) => ({
   ...query,
   barcode: query.barcode === undefined ? undefined : sameBarcodes(query.barcode),
-  q: wordsOf(query.q),
+  q: toWordPatterns(query.q),
   name: containing(query.name),
 })
 
@@ -141,7 +141,7 @@ const inactiveListing: typeof searchListing = {
 /** Orders offered to people. */
 export const ITEM_ORDERS = {
   nome: BY_ITEM_NAME,
-  '-nome': reversed(BY_ITEM_NAME),
+  '-nome': reverseListOrder(BY_ITEM_NAME),
   cadastro: ORDER_BY_ID,
   '-cadastro': NEWEST_FIRST,
 } satisfies Record<string, ListOrder>
@@ -155,7 +155,7 @@ export function searchItems(
   { state = 'active', order = BY_ITEM_NAME, ...query }: ItemQuery,
 ): Promise<Page | Refusal> {
   const listing = state === 'active' ? searchListing : inactiveListing
-  return listInOrder(reader, listing, order, { ...query, q: wordsOf(query.q) })
+  return listInOrder(reader, listing, order, { ...query, q: toWordPatterns(query.q) })
 }
 
 /** Number of items that match a search. A catalog is small enough to be counted whole. */
@@ -165,7 +165,7 @@ export async function countItems(
 ): Promise<number> {
   const listing = state === 'active' ? searchListing : inactiveListing
   const { from, joinedTables = [] } = listing
-  const matching = matchingRecords(listing, { ...search, q: wordsOf(search.q) }, 2)
+  const matching = matchingRecords(listing, { ...search, q: toWordPatterns(search.q) }, 2)
   const text = `select count(*) as count from ${from} where ${matching.condition}`
   const values = [...matching.values]
   const readSet = Object.fromEntries(

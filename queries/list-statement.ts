@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { type ByteRange, toByteRange } from '#lib/memory.ts'
-import { columnAt, columnOf, type RowBytes } from '#postgres/row-bytes.ts'
+import { columnAt, columnReaders, type RowBytes } from '#postgres/row-bytes.ts'
 import { MARK } from '#postgres/table-marks.ts'
 import type { Statement } from '#postgres/transaction.ts'
 import { t } from './table-names.ts'
@@ -47,7 +47,7 @@ export const orderBy = (name: string, column: string, type: KeyType): ListOrder 
 })
 
 /** The opposite direction. */
-export const reversed = ({ descending, ...order }: ListOrder): ListOrder =>
+export const reverseListOrder = ({ descending, ...order }: ListOrder): ListOrder =>
   descending ? { ...order, name: `${order.name}_up` } : { ...order, name: `${order.name}_down`, descending: true }
 
 /** Source of a resource's records. `t` is the listed table. */
@@ -75,7 +75,7 @@ export interface Source {
 export type Conditions = Readonly<Record<string, (parameter: string, today: string) => string>>
 
 /** The listed table; null if the records are of none. */
-export const tableOf = ({ from }: Source): string | null => from.split(MARK)[1] ?? null
+export const getListedTable = ({ from }: Source): string | null => from.split(MARK)[1] ?? null
 
 /** Whether the source depends on the company's day, which is then parameter $3. */
 export const isDaily = ({ record }: Source): boolean => typeof record === 'function'
@@ -105,8 +105,8 @@ const KEY = 7
 const keyColumn = (name: string): string => `key_${name}`
 
 /** The cursor key of a row. */
-export const cursorKeyOf = ({ columns }: ListOrder, row: RowBytes): (string | number)[] =>
-  columns.map(({ type }, position) => columnOf[type](columnAt(row, KEY + position) as ByteRange))
+export const toCursorKey = ({ columns }: ListOrder, row: RowBytes): (string | number)[] =>
+  columns.map(({ type }, position) => columnReaders[type](columnAt(row, KEY + position) as ByteRange))
 
 export const recordIn = (row: RowBytes): ByteRange => columnAt(row, RECORD) as ByteRange
 
@@ -210,12 +210,12 @@ export function readRows(
   const column = (position: number) => columnAt(row, position) as ByteRange
   const erasedAt = columnAt(row, 5)
   const ledger = {
-    revision: columnOf.bigint(column(0)),
-    last_recorded_at: columnOf.timestamptz(column(1)),
-    timezone: columnOf.text(column(2)),
-    zone_changed: columnOf.boolean(column(3)),
-    tables: columnOf.oid(column(4)),
-    erased_at: erasedAt && columnOf.timestamptz(erasedAt),
+    revision: columnReaders.bigint(column(0)),
+    last_recorded_at: columnReaders.timestamptz(column(1)),
+    timezone: columnReaders.text(column(2)),
+    zone_changed: columnReaders.boolean(column(3)),
+    tables: columnReaders.oid(column(4)),
+    erased_at: erasedAt && columnReaders.timestamptz(erasedAt),
   }
   return [ledger, descending ? rows.slice(1) : rows.slice(0, -1)]
 }

@@ -227,7 +227,7 @@ export async function openBalanceOfParty(
 }
 
 /** Amounts of open accounts by party; parties without any are absent. */
-export async function openAmountsOf(
+export async function sumOpenByParty(
   reader: Reader,
   side: BalanceSide,
   partyIds: readonly number[],

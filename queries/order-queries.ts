@@ -10,7 +10,7 @@ import type { Queryable } from '#postgres/database.ts'
 import { type CompanyObject, companysTimeSql, MASKED_NAME } from '#projections/companies.ts'
 import { isPaymentOpen, type PaymentObject } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import { centsOf } from '#projections/payment-proofs.ts'
+import { centsSql } from '#projections/payment-proofs.ts'
 import type { PersonFields } from '#projections/people.ts'
 import type { FilterValues } from '#records/field.ts'
 import type { ORDER_FILTERS } from '#records/list-filters.ts'
@@ -74,8 +74,8 @@ const COMMISSION = {
       coalesce(sum(c.cents) filter (where s.cost_cents is not null), 0)::text as known_cents
     from ${t.orders} o
     join ${t.sales} s on s.company_id = o.company_id and s.id = (o.doc ->> 'sale_id')::bigint and s.status = 'completed'
-    cross join lateral (select ${centsOf("o.doc -> 'commission' ->> 'amount'")}
-      - ${centsOf("o.doc -> 'commission' ->> 'refunded'")} as cents) c
+    cross join lateral (select ${centsSql("o.doc -> 'commission' ->> 'amount'")}
+      - ${centsSql("o.doc -> 'commission' ->> 'refunded'")} as cents) c
     where o.company_id = $1 and o.released_at >= $2::timestamptz and o.released_at < $3::timestamptz`,
 }
 
@@ -281,7 +281,7 @@ export type CheckoutState =
   | { readonly is: 'unpaid'; readonly before: 'expired' | 'cancelled' | 'failed' | null }
 
 /** `now` is an instant (UTC). */
-export function checkoutStateOf(order: OrderObject, now: string): CheckoutState {
+export function toCheckoutState(order: OrderObject, now: string): CheckoutState {
   const { payments, status, refunded_total } = order
   if (status === 'paid') return { is: 'paid', refunded: order.partially_refunded ? refunded_total : null }
   if (!canBePaid(order)) return { is: status === 'refunded' ? 'refunded' : 'cancelled' }
@@ -312,7 +312,7 @@ export const ENDED_PAYMENTS = {
 } as const
 
 /** Null if nothing was tried, something is pending, or the order cannot be paid any more. */
-export function endedPaymentOf(state: CheckoutState): keyof typeof ENDED_PAYMENTS | null {
+export function findEndedPayment(state: CheckoutState): keyof typeof ENDED_PAYMENTS | null {
   if (state.is === 'ending') return 'expired'
   return state.is === 'unpaid' ? state.before : null
 }

@@ -22,7 +22,7 @@ import {
   ORDER_BY_NAME,
   type Page,
   type Paging,
-  wordsOf,
+  toWordPatterns,
 } from './record-queries.ts'
 import { t } from './table-names.ts'
 
@@ -39,10 +39,10 @@ type PersonConditions = Omit<PersonFilters, 'q' | 'find'> & {
 
 const conditionsOf = <Q extends PersonFilters>({ q, name, phone, find, ...query }: Q) => ({
   ...query,
-  q: wordsOf(q),
+  q: toWordPatterns(q),
   name: containing(name),
   phone: phone === undefined ? undefined : phoneKey(phone),
-  find: find === undefined ? undefined : [codePatternOf(find), ...(wordsOf(find) ?? [])],
+  find: find === undefined ? undefined : [codePatternOf(find), ...(toWordPatterns(find) ?? [])],
 })
 
 /** Fewer digits are a part of too many documents and phones. */

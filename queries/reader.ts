@@ -2,7 +2,7 @@ import type { QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import type { Queryable } from '#postgres/database.ts'
 import { MARK, plainSql } from '#postgres/table-marks.ts'
 import type { Transaction } from '#postgres/transaction.ts'
-import { maskCosts, maskedSelection, type OwnSales, type Places, ruleOf } from './tables.ts'
+import { getTableRule, maskCosts, maskedSelection, type OwnSales, type Places } from './tables.ts'
 
 /** What decides how tables are read, beside the values of own sales. */
 interface Masks {
@@ -124,7 +124,7 @@ function renderStatement(text: string, masks: Masks, count: number): RenderedSta
   const rollups = new Map<string, string>()
   const shown = parts.map((part, position) => {
     if (position % 2 === 0) return part
-    const { ownRollup } = ruleOf(part)
+    const { ownRollup } = getTableRule(part)
     if (masks.ownSales && ownRollup) {
       // Computed once, whatever the statement reads of it.
       rollups.set(part, rollups.get(part) ?? `${part} as (${ownRollup(places)})`)
@@ -148,7 +148,7 @@ const namedIn = (text: string): string[] => text.split(MARK).filter((_, position
 
 /** The table, or what a role sees of it; a row may depend on rows of other tables, which are marked. */
 function sourceOf(name: string, masks: Masks, places: Places): string {
-  const { own, persons, contents, isPayable } = ruleOf(name)
+  const { own, persons, contents, isPayable } = getTableRule(name)
   const conditions = [
     ...(masks.payables && isPayable ? ['false'] : []),
     ...(masks.ownSales && own !== 'all' ? [own === 'none' ? 'false' : own(places)] : []),
@@ -262,14 +262,14 @@ export class Reader {
 
   /** Whether a column of a table shows the same for all rows: it gives no order. */
   hides(table: string, column: string): boolean {
-    const { persons, contents } = ruleOf(table)
+    const { persons, contents } = getTableRule(table)
     const hidden = (this.#masks.persons && persons) || (this.#masks.contents && contents) || null
     return hidden !== null && Object.hasOwn(hidden.columns, column)
   }
 
   /** Whether the role does not see all rows of a table. */
   hidesRows(table: string): boolean {
-    const { own, isPayable } = ruleOf(table)
+    const { own, isPayable } = getTableRule(table)
     return (this.#masks.payables && isPayable === true) || (this.#masks.ownSales && own !== 'all')
   }
 

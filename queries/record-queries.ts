@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { CalendarDate, Instant, instantsInZone, inZone } from '#domain/instant.ts'
 import { gtinKey } from '#domain/record-values.ts'
-import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import { limitedText, searchKey } from '#domain/text.ts'
 import type { EncodedText } from '#lib/memory.ts'
-import { asRowBytes, columnOf, type RowsTogether, release, rowsIn } from '#postgres/row-bytes.ts'
+import { asRowBytes, columnReaders, type RowsTogether, release, rowsIn } from '#postgres/row-bytes.ts'
 import { markTable } from '#postgres/table-marks.ts'
 import {
   type Conditions,
-  cursorKeyOf,
+  getListedTable,
   isDaily,
   type LedgerRow,
   type ListOrder,
@@ -22,7 +22,7 @@ import {
   recordsIn,
   type Source,
   TODAY,
-  tableOf,
+  toCursorKey,
 } from './list-statement.ts'
 import type { Reader, ReadScope } from './reader.ts'
 import { type RuledTable, t } from './table-names.ts'
@@ -238,7 +238,7 @@ async function fetchPage(
   const order = shownOrder(reader, source, query.order)
   const scope: CursorScope = { companyId: reader.companyId, resource: source.resource, filters: { ...filters, since } }
   const after = cursor === undefined ? [] : decodeCursor(scope, keySchema(order), cursor)
-  if (!after) return invalid('cursor', 'não é um cursor desta lista com estes filtros')
+  if (!after) return refuseField('cursor', 'não é um cursor desta lista com estes filtros')
   const values = filters as Record<string, unknown>
   const present = Object.keys(conditions).filter((name) => values[name] !== undefined)
   const start: PageStart = cursor !== undefined ? 'after' : since !== undefined ? 'since' : 'first'
@@ -258,9 +258,9 @@ async function fetchPage(
   return {
     data: isSentAsStored(source, ledger)
       ? recordsIn(listed)
-      : listed.map((row) => toShownText(source, columnOf.text(recordIn(row)), ledger)).join(','),
+      : listed.map((row) => toShownText(source, columnReaders.text(recordIn(row)), ledger)).join(','),
     has_more: last !== undefined,
-    next: last ? encodeCursor(scope, cursorKeyOf(order, last)) : null,
+    next: last ? encodeCursor(scope, toCursorKey(order, last)) : null,
     synced_at: inZone(ledger.last_recorded_at, ledger.timezone),
     revision: ledger.revision,
     tables: ledger.tables,
@@ -270,7 +270,7 @@ async function fetchPage(
 
 /** The order without columns that are hidden: a constant key would be sorted for all rows, beside every index. */
 function shownOrder(reader: Reader, source: Source, order: ListOrder): ListOrder {
-  const table = tableOf(source)
+  const table = getListedTable(source)
   const isHidden = ({ name, of = 't' }: ListOrder['columns'][number]) =>
     of === 't' && table !== null && reader.hides(table, name)
   if (!order.columns.some(isHidden)) return order
@@ -291,7 +291,7 @@ function readSetOf(
   const names = order.columns.map(({ name }) => name)
   const isByColumns = names.includes('id') && !names.includes('changed_at')
   const asksBusy = present.some((name) => BUSY.test(conditions[name]?.('', '') ?? ''))
-  const tables = [tableOf(source), source.companion].filter((table) => table != null)
+  const tables = [getListedTable(source), source.companion].filter((table) => table != null)
   const own = isByColumns && !asksBusy ? tables.map((table) => [table, 'answered'] as const) : []
   return Object.fromEntries([...joinedTables, ...own])
 }
@@ -345,7 +345,7 @@ export async function getBy(
 ): Promise<FoundRecords> {
   const { resource, from, where, companion } = source
   const live = where ? ` and ${where}` : ''
-  const table = tableOf(source)
+  const table = getListedTable(source)
   if (table === null) throw new Error(`${resource} has no table to look up a record in`)
   const idOf = `select t.id from ${markTable(table)} t where t.company_id = $1 and t.${column} = $2::${COLUMNS[column]}`
   const look: ReadScope =
@@ -379,7 +379,7 @@ export function containing(text: string | undefined): string | undefined {
 }
 
 /** `like all` patterns on the column `search`: every word, in any place. */
-export function wordsOf(text: string | undefined): string[] | undefined {
+export function toWordPatterns(text: string | undefined): string[] | undefined {
   // A GTIN without its zeros is a part of each of its spellings.
   const withoutZeros = (word: string) => patternOf(gtinKey(word) ?? word)
   return text === undefined ? undefined : searchKey(text).split(' ').map(withoutZeros)

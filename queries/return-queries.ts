@@ -1,7 +1,7 @@
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import type { AccountObject } from '#projections/finance.ts'
-import { centsOf } from '#projections/payment-proofs.ts'
+import { centsSql } from '#projections/payment-proofs.ts'
 import { type OfflineReturnRow, type ReturnObject, WAITING_DAYS } from '#projections/returns.ts'
 import type { SaleRow } from '#projections/sales.ts'
 import { type CreditMovementObject, creditMovementObject } from '#projections/store-credit.ts'
@@ -273,7 +273,7 @@ export const MAX_PURCHASES = 50_000
 const PURCHASES = `
   select count(*) as count, ${moneySum('sum(cents)')} as amount, max(sold_at) as last_sold_at
   from (
-    select t.total_cents - ${centsOf("t.doc ->> 'returned_total'")} - ${centsOf("t.doc ->> 'refunded_total'")} as cents, t.sold_at
+    select t.total_cents - ${centsSql("t.doc ->> 'returned_total'")} - ${centsSql("t.doc ->> 'refunded_total'")} as cents, t.sold_at
     from ${t.sales} t
     where t.company_id = $1 and t.customer_id = $2 and t.customer_id is not null and t.status = 'completed'
     limit $3::bigint + 1) bought`

@@ -1,7 +1,7 @@
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import type { OfflineSaleWarning } from '#projections/fiscal-documents.ts'
-import { centsOf, sellerOf, waysOf } from '#projections/payment-proofs.ts'
+import { centsSql, sellerKeySql, waysSql } from '#projections/payment-proofs.ts'
 import { IS_CANCELLED, type SaleObject } from '#projections/sales.ts'
 import type { FilterValues } from '#records/field.ts'
 import type { SALE_FILTERS, SALE_PEOPLE_FILTERS } from '#records/sale-filters.ts'
@@ -19,7 +19,7 @@ import {
   type Page,
   type Paging,
 } from './record-queries.ts'
-import { type Reconciliation, reconcile, returnedItemsIn, returnsIn, type SumsOfKind } from './sales-sums.ts'
+import { type Reconciliation, reconcile, returnedItemsSql, returnsIn, type SumsOfKind } from './sales-sums.ts'
 import { t } from './table-names.ts'
 
 interface Period {
@@ -77,7 +77,7 @@ export const saleListing: Listing<SaleConditions> = {
     customer: IS_OF_CUSTOMER,
     payment_type_id: (value) => `translate(t.payment_type_ids::text, '[]', ',,') like '%,' || ${value}::bigint || ',%'`,
     actor: (value) => `t.actor is not distinct from nullif(${value}::text, 'system')`,
-    seller: (value) => `${sellerOf('t')} = ${value}::text`,
+    seller: (value) => `${sellerKeySql('t')} = ${value}::text`,
     item: HAS_ITEM,
     among: (value) => `t.sold_at >= coalesce(${earliestAmong(value)}, '-infinity')`,
   },
@@ -232,7 +232,7 @@ const INDEXED: readonly string[] = ['id', 'external_id', 'cash_session_id', 'sol
 
 /** Cents and quantity of an item in a sale `s`. */
 const itemIn = (item: string): string => `lateral (
-  select sum(${centsOf("line ->> 'total'")} - coalesce((s.line_discounts ->> (place - 1)::integer)::bigint, 0)) as cents,
+  select sum(${centsSql("line ->> 'total'")} - coalesce((s.line_discounts ->> (place - 1)::integer)::bigint, 0)) as cents,
     sum((line ->> 'quantity')::numeric) as quantity
   from json_array_elements(s.doc -> 'items') with ordinality as lines (line, place)
   where line ->> 'catalog_item_id' = ${item}::bigint::text) i on s.is_found`
@@ -315,7 +315,7 @@ export async function sumLatestSales(reader: Reader, filters: LatestSaleFilters)
       order by t.sold_at desc
       limit (select $2::bigint + 1)
     ) s${isOfItem ? ' on true' : ''}
-    ${isOfWay ? `left join lateral ${waysOf('s')} w on s.is_found and w.way = ${parameterOf('payment_type_id')}::bigint::text` : ''}
+    ${isOfWay ? `left join lateral ${waysSql('s')} w on s.is_found and w.way = ${parameterOf('payment_type_id')}::bigint::text` : ''}
     ${isOfItem ? `left join ${itemIn(parameterOf('item'))}` : ''}`
   const values = [MAX_SCANNED_SALES, ...given.map(([, value]) => value)]
   const readSet = { ...(!needsDoc && { sales: 'columns' as const }), customers: 'columns' as const }
@@ -350,7 +350,7 @@ function returnedBy(
       'payment_type_id',
     ),
     item: `(select sum(cents) as cents, sum(thousandths) as thousandths
-      from (${returnedItemsIn(from, to, ofSale('item'))}) r
+      from (${returnedItemsSql(from, to, ofSale('item'))}) r
       where r.key = ${item === undefined ? `''` : `${parameterOf('item')}::bigint::text`})`,
   }
 }

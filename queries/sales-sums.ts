@@ -1,6 +1,6 @@
 import { fromBigCents } from '#domain/money.ts'
-import { centsOf, sellerOf, unitsOf, waysOf } from '#projections/payment-proofs.ts'
-import { COARSE_ROLLUPS, spanOf } from '#projections/sales-rollups.ts'
+import { centsSql, sellerKeySql, unitsSql, waysSql } from '#projections/payment-proofs.ts'
+import { COARSE_ROLLUPS, spanStartSql } from '#projections/sales-rollups.ts'
 import type { Sum } from './list-statement.ts'
 import type { Reader } from './reader.ts'
 import { t } from './table-names.ts'
@@ -101,7 +101,7 @@ const WAYS_OF_RETURN = `(
   union all
   select w.payment_type_id::text, w.cents, case when r.is_reversal then -1 else 1 end from json_to_recordset(r.refunds) w (payment_type_id bigint, cents bigint)
   union all
-  (select w.way, r.cents, sign(r.cents)::integer from ${waysOf('t')} w where r.order_id is not null
+  (select w.way, r.cents, sign(r.cents)::integer from ${waysSql('t')} w where r.order_id is not null
    order by w.cents desc, w.way limit 1))`
 
 /**
@@ -121,14 +121,14 @@ export const returnsIn = (from: string, to: string, columns = '', conditions = '
  * SQL of what came back by item in a period: `(key, cents, thousandths, sale)`; the key is empty for goods outside the
  * catalog. Goods of an order have the part of what was paid for them, whatever was refunded.
  */
-export const returnedItemsIn = (from: string, to: string, conditions = ''): string => `
+export const returnedItemsSql = (from: string, to: string, conditions = ''): string => `
   select coalesce(i.catalog_item_id::text, '') as key, i.cents, i.thousandths
   from ${t.sale_returns} r
   join ${t.sales} t on t.company_id = r.company_id and t.id = r.sale_id and (r.order_id is null or t.status = 'completed')
   cross join lateral json_to_recordset(r.items) i (catalog_item_id bigint, thousandths bigint, cents bigint)
   where r.company_id = $1 and r.returned_at >= ${from} and r.returned_at < ${to}${conditions}`
 
-const DELIVERY_FEE = centsOf("t.doc ->> 'delivery_fee'")
+const DELIVERY_FEE = centsSql("t.doc ->> 'delivery_fee'")
 
 /**
  * SQL of what the returns of a period take from units and margin, as one row `(units, cents, known_cents, cost_cents)`. The cost of a
@@ -160,7 +160,7 @@ export interface SalesFigure {
 
 /** Figures of one bar. */
 export interface SalesBar extends SalesFigure {
-  /** Units sold (`unitsOf`). */
+  /** Units sold (`unitsSql`). */
   readonly units: bigint
   /** The part of `cents` with known costs, and these costs. */
   readonly known_cents: bigint
@@ -168,7 +168,7 @@ export interface SalesBar extends SalesFigure {
 }
 
 export interface NamedFigure extends SalesFigure {
-  /** Id of an item, an origin, a seller (`sellerOf`). */
+  /** Id of an item, an origin, a seller (`sellerKeySql`). */
   readonly key: string
   /** For items. */
   readonly name: string | null
@@ -227,11 +227,11 @@ const ofKind = (kind: string): string => `${t.sales_sums}
 
 /** Bounds of the days (d1 to d2) and months (m1 to m2) of the period that have coarse rollups (COARSE_ROLLUPS). */
 const WIDE_BOUNDS = `
-  select p.*, d.*, m.m1, greatest(m.m1, ${spanOf('d.d2', MONTH)}) as m2
+  select p.*, d.*, m.m1, greatest(m.m1, ${spanStartSql('d.d2', MONTH)}) as m2
   from (select ($2::timestamptz[])[1] as lower, ($2::timestamptz[])[cardinality($2::timestamptz[])] as upper) p
   cross join lateral (select ${firstSpan(DAY)} as d1) c
   cross join lateral (
-    select c.d1, greatest(c.d1, ${spanOf('least(p.upper, coalesce((select widened_to from a), to_timestamp(0)))', DAY)}) as d2) d
+    select c.d1, greatest(c.d1, ${spanStartSql('least(p.upper, coalesce((select widened_to from a), to_timestamp(0)))', DAY)}) as d2) d
   cross join lateral (select least(d.d2, ${firstSpan(MONTH)}) as m1) m`
 
 /** Forces an index range although the planner does not know the bounds. */
@@ -246,7 +246,7 @@ const ITEMS = `select key, sum(sales) as count, sum(cents) as cents, sum(quantit
   between('item_day', 'd1', 'm1'),
   between('item_day', 'm2', 'd2'),
   between('item_month', 'm1', 'm2'),
-  `select key, 0 as sales, -cents as cents, -thousandths as quantity from (${returnedItemsIn(FROM, TO)}) r`,
+  `select key, 0 as sales, -cents as cents, -thousandths as quantity from (${returnedItemsSql(FROM, TO)}) r`,
 ].join(' union all ')}) s group by key`
 
 const listed = (figures: string): string => `coalesce((
@@ -307,7 +307,7 @@ const SALES_SUMS = {
         select sum(sales) as count, sum(cents) as cents, sum(quantity) as units, sum(known_cents) as known_cents, sum(cost_cents) as cost_cents
         from ${t.sales_sums} where company_id = $1 and kind = 'sale' and span >= $3::timestamptz and span < ${LAST_SPAN}
         union all
-        select count(*), sum(total_cents), sum(${unitsOf('s')}), sum(total_cents) filter (where cost_cents is not null), sum(cost_cents)
+        select count(*), sum(total_cents), sum(${unitsSql('s')}), sum(total_cents) filter (where cost_cents is not null), sum(cost_cents)
         from ${t.sales} s
         where company_id = $1 and status = 'completed' and sold_at >= greatest(${LAST_SPAN}, $3::timestamptz) and sold_at < $4::timestamptz
       ) as both_parts) b) as before,
@@ -322,7 +322,7 @@ const SALES_SUMS = {
         from (select * from (${ITEMS}) each where key <> '' order by cents desc, key limit ${TOP_ITEMS}) g
         left join ${t.catalog_items} i on i.company_id = $1 and i.id = g.key::bigint), '[]') as items,
       ${listed(netBy('origin', 't.origin'))} as origins,
-      ${listed(netBy('seller', sellerOf('t')))} as sellers,
+      ${listed(netBy('seller', sellerKeySql('t')))} as sellers,
       (select min(sold_at) from ${t.sales} where company_id = $1) as first_sold_at,
       coalesce((select is_filled and coalesce((
         select (s.changed_at, s.revision) <= (a.changed_at, a.revision) from ${t.sales} s where s.company_id = $1

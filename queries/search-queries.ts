@@ -5,7 +5,7 @@ import { nsuKey, pixKey } from '#projections/payment-proofs.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { type BalanceSide, listDeletedDebtors } from './open-balances.ts'
 import type { Reader } from './reader.ts'
-import { wordsOf } from './record-queries.ts'
+import { toWordPatterns } from './record-queries.ts'
 import { t } from './table-names.ts'
 
 /** A search result. */
@@ -146,7 +146,7 @@ const RECORDS = {
 export async function searchAll(reader: Reader, typed: string, present = reader): Promise<SearchResults> {
   const { text, id, cents, code, phone } = parseSearchText(typed)
   const proved = await findProved(present, text)
-  const words = text.length < 2 ? [] : wordsOf(text)
+  const words = text.length < 2 ? [] : toWordPatterns(text)
   const found = await reader.query<Record<keyof SearchResults, number[]>>({
     ...IDS,
     values: [MAX_SEARCH_RESULTS, text, id, cents, code, words, sameBarcodes(text), phone, proved],

@@ -7,7 +7,7 @@ import { payablePayments, payables, receivables } from '#projections/finance.ts'
 import { orders } from '#projections/orders.ts'
 import { customers, PERSONAL_MEMBERS, suppliers } from '#projections/people.ts'
 import { sales } from '#projections/sales.ts'
-import { rollUp, SOLD, spanOf } from '#projections/sales-rollups.ts'
+import { rollUp, SOLD, spanStartSql } from '#projections/sales-rollups.ts'
 import { users } from '#projections/users.ts'
 
 type Path = readonly string[]
@@ -184,7 +184,7 @@ const SPAN_MINUTES = '15'
 export const OWN_ROLLUPS = {
   sales_sums: (places) => `
     select ${places.company} as company_id, r.* from (${rollUp(
-      `select ${spanOf('t.sold_at', SPAN_MINUTES)} as span, ${SOLD} from ${markTable('sales')} t where ${isOwn(places)}`,
+      `select ${spanStartSql('t.sold_at', SPAN_MINUTES)} as span, ${SOLD} from ${markTable('sales')} t where ${isOwn(places)}`,
     )}) r`,
   rollup_states: ({ company }) => `
     select ${company} as company_id, 'infinity'::timestamptz as changed_at, 9223372036854775807 as revision,
@@ -365,7 +365,7 @@ export const RULES = {
 } satisfies Readonly<Record<string, Rule>>
 
 /** @throws Error if the table has no rule */
-export function ruleOf(name: string): Rule {
+export function getTableRule(name: string): Rule {
   if (!Object.hasOwn(RULES, name)) throw new Error(`the table ${name} has no rule in queries/tables.ts`)
   return RULES[name as keyof typeof RULES]
 }

@@ -4,13 +4,13 @@ import { asRowBytes, type RowsTogether, release, rowsIn } from '#postgres/row-by
 import { inReading } from '#postgres/transaction.ts'
 import {
   type Conditions,
-  cursorKeyOf,
   type ListOrder,
   listStatement,
   type PageStart,
   readRows,
   recordsIn,
   type Source,
+  toCursorKey,
 } from './list-statement.ts'
 import { Reader, transactionSource, WHOLE } from './reader.ts'
 
@@ -61,7 +61,7 @@ export async function streamPass(
     if (listed.length > 0 && !take(recordsIn(listed))) return null
     total += listed.length
     const last = found.length > CHUNK_RECORDS ? listed.at(-1) : undefined
-    if (last) bounds = cursorKeyOf(order, last)
+    if (last) bounds = toCursorKey(order, last)
     release(rows)
     if (!last) return { time: ledger.last_recorded_at, total }
   }

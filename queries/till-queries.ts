@@ -1,6 +1,6 @@
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { CashSessionObject } from '#projections/cash-sessions.ts'
-import { givenBackBy, statedRefunds, waysOf } from '#projections/payment-proofs.ts'
+import { moneyBackSql, statedRefunds, waysSql } from '#projections/payment-proofs.ts'
 import { IS_CANCELLED } from '#projections/sales.ts'
 import { gapsIn, lastSettled, type NumberRange, type RefusedMovementRow } from '#projections/tills.ts'
 import { moneySum, type Sum } from './list-statement.ts'
@@ -148,7 +148,7 @@ const NEEDED = `t.id, t.status, t.total_cents, t.cash_session_id, t.cancel_sessi
       case when t.${IS_CANCELLED} then ${statedRefunds('t')} end as refunds,
       t.${IS_CANCELLED} and t.doc->>'cancelled_at' = t.doc->>'created_at' as is_nothing`
 
-const GIVEN_BACK = givenBackBy('k', { company: '$1', payments: 'k.payments', refunds: 'k.refunds' })
+const GIVEN_BACK = moneyBackSql('k', { company: '$1', payments: 'k.payments', refunds: 'k.refunds' })
 
 const RETURNS = returnsIn('$2::timestamptz', '$3::timestamptz', ', t.id as sale_id, r.return_id, r.till')
 
@@ -177,7 +177,7 @@ const DAY = `
     left join ${t.offline_sales} o on o.company_id = $1 and o.sale_id = s.id),
   taken as materialized (
     select k.*, w.way, w.cents, coalesce(y.doc ->> 'is_cash' = 'true', false) as is_cash
-    from known k cross join lateral ${waysOf('k', 'k.payments')} w
+    from known k cross join lateral ${waysSql('k', 'k.payments')} w
     left join ${t.payment_types} y on y.company_id = $1 and y.id = nullif(w.way, '')::bigint
     where k.is_of_day),
   given_back as materialized (

@@ -1,11 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { V1_ROUTES } from '#api/api-v1.ts'
-import { contractOf } from '#api/contract/contract-document.ts'
+import { createContract } from '#api/contract/contract-document.ts'
 import { shapesOfEvents } from '#api/docs/docs-webhooks.tsx'
 import { EVENT_TYPES } from '#events/catalogue.ts'
 import { PANEL_ROUTES } from '#panel/routes.ts'
-import { shapesOfPermissions, tillContractOf } from '#service/contracts.ts'
+import { createTillContract, shapesOfPermissions } from '#service/contracts.ts'
 import { proofVectors, vectorsAsMarkdown, verifierAsMarkdown } from './proof-vectors.ts'
 import { faultsOf, readRequirements, tableOfTests } from './requirements.ts'
 
@@ -18,8 +18,8 @@ const verifier = await readFile('verifier/tillbook-verify.mjs')
 
 /** Files under docs/ that the code gives, by name; shapes.txt so that a change of an event or a right fails until it is looked at. Of ARCHITECTURE.md and proof.md only what is between marks. */
 const GENERATED: Readonly<Record<string, (written: string) => string>> = {
-  'docs/openapi.json': () => `${JSON.stringify(contractOf(V1_ROUTES), null, 2)}\n`,
-  'docs/openapi-sync.json': () => `${JSON.stringify(tillContractOf(), null, 2)}\n`,
+  'docs/openapi.json': () => `${JSON.stringify(createContract(V1_ROUTES), null, 2)}\n`,
+  'docs/openapi-sync.json': () => `${JSON.stringify(createTillContract(), null, 2)}\n`,
   'docs/shapes.txt': () => `${[...shapesOfEvents(EVENT_TYPES), ...shapesOfPermissions(PANEL_ROUTES)].join('\n')}\n`,
   'docs/proof/vectors.json': () => `${JSON.stringify(vectors, null, 1)}\n`,
   'docs/proof.md': (written) =>

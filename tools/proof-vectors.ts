@@ -1,8 +1,8 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
-import { formatCheckpoint, installationOriginOf, originOf, proofText } from '#integrity/checkpoint.ts'
-import { consistencyProof, type Hashes, inclusionProof, leafHash, nodeHash, rootOf } from '#integrity/merkle.ts'
-import { COSIGNATURE, cosignatureLine, signNote, verifierKey, vkeyOf } from '#integrity/note.ts'
-import { canonicalJson, type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/command.ts'
+import { companyOrigin, formatCheckpoint, installationOrigin, proofText } from '#integrity/checkpoint.ts'
+import { computeRoot, consistencyProof, type Hashes, inclusionProof, leafHash, nodeHash } from '#integrity/merkle.ts'
+import { COSIGNATURE, cosignatureLine, formatVkey, signNote, verifierKey } from '#integrity/note.ts'
+import { canonicalJson, type Envelope, GENESIS_HASH, hashEnvelope, streamName } from '#ledger/command.ts'
 import { PROOF_CASES } from './proof-cases.ts'
 
 /** What verifiers are tried with (docs/proof.md): files by name, made of fixed keys and events, and what each case has to find. */
@@ -63,7 +63,7 @@ function ledgerOf(companyId: number, data: readonly object[]): Envelope[] {
       id: `0190b2c4-0000-7000-8000-00000000000${revision}`,
       type: revision === 5 ? 'CompanyClockCorrected' : 'SaleCompleted',
       version: 1,
-      stream: streamOf(companyId),
+      stream: streamName(companyId),
       revision,
       recorded_at: `2026-11-21T12:00:0${clock}.000Z`,
       subject: `sale/${revision + 1}`,
@@ -73,7 +73,7 @@ function ledgerOf(companyId: number, data: readonly object[]): Envelope[] {
       idempotency: revision === 1 ? { key: 'k-1', request_hash: 'ab', status: 201 } : null,
       previous_hash: previous,
     }
-    previous = hashOf({ ...head, data: each })
+    previous = hashEnvelope({ ...head, data: each })
     return { ...head, hash: previous, data: each }
   })
 }
@@ -82,7 +82,7 @@ const exportOf = (events: readonly Envelope[]) => events.map(jsonLine).join('')
 const leavesOf = (events: readonly Envelope[]) => events.map(({ hash }) => Buffer.from(hash, 'hex'))
 
 function checkpointText(leaves: readonly Buffer[], size: number, origin: string): string {
-  return formatCheckpoint({ origin, size, root: rootOf(treeOf(leaves), size) })
+  return formatCheckpoint({ origin, size, root: computeRoot(treeOf(leaves), size) })
 }
 
 const signed = (text: string, key: KeyObject): string =>
@@ -97,7 +97,7 @@ function ringEntry(
   signers = former && how === 'signed' ? [former, key] : [key],
 ): string {
   const name = `tillbook/${INSTALLATION}/keys`
-  const vkeyIn = (each: KeyObject) => vkeyOf(verifierKey(name, publicOf(each)))
+  const vkeyIn = (each: KeyObject) => formatVkey(verifierKey(name, publicOf(each)))
   const since = `2026-11-2${index}T00:00:00.000Z`
   const lines = [name, index, vkeyIn(key), since, how, ...(former ? [vkeyIn(former)] : [])]
   const text = lines.map((line) => `${line}\n`).join('')
@@ -119,13 +119,13 @@ const FORGED = ledgerOf(COMPANY, DATA.with(2, { total_cents: 2_000 }))
 
 /** What was honestly made. */
 function soundFiles() {
-  const origin = originOf(INSTALLATION, COMPANY)
+  const origin = companyOrigin(INSTALLATION, COMPANY)
   const leaves = leavesOf(EVENTS)
   const texts = [checkpointText(leaves, 4, origin), checkpointText(leaves, 7, origin)] as const
   const checkpoints = [signed(texts[0], FIRST), signed(texts[1], SECOND)] as const
-  const entries = [texts[0], checkpointText(leavesOf(ledgerOf(2, DATA)), 3, originOf(INSTALLATION, 2)), texts[1]]
+  const entries = [texts[0], checkpointText(leavesOf(ledgerOf(2, DATA)), 3, companyOrigin(INSTALLATION, 2)), texts[1]]
   const entryLeaves = entries.map((text) => Buffer.from(text))
-  const log = checkpointText(entryLeaves, 3, installationOriginOf({ installationId: INSTALLATION, cell: 0 }))
+  const log = checkpointText(entryLeaves, 3, installationOrigin({ installationId: INSTALLATION, cell: 0 }))
   const witnessed =
     signed(log, SECOND) + cosignatureLine(log, { name: WITNESS_NAME, privateKey: WITNESS }, 1_795_262_400)
   const tree = treeOf(leaves)
@@ -147,12 +147,12 @@ function soundFiles() {
         revision,
         hash: EVENTS[revision]?.hash,
         size,
-        root: rootOf(tree, size).toString('base64'),
+        root: computeRoot(tree, size).toString('base64'),
         hashes: inclusionProof(tree, revision, size).map((hash) => hash.toString('base64')),
         checkpoint,
       },
     })
-  const [old, now] = [rootOf(tree, 4), rootOf(tree, 7)].map((root) => root.toString('base64'))
+  const [old, now] = [computeRoot(tree, 4), computeRoot(tree, 7)].map((root) => root.toString('base64'))
   const hashes = consistencyProof(tree, 4, 7).map((hash) => hash.toString('base64'))
   return {
     'keys.jsonl': ringEntry(0, FIRST, 'first', null) + ringEntry(1, SECOND, 'signed', FIRST),
@@ -177,13 +177,13 @@ function soundFiles() {
       .join(''),
     'place.tlog-proof': place,
     'checkpoint-lost-4.note': signed(checkpointText(leavesOf(LOST), 4, origin), FIRST),
-    'checkpoint-since-7.note': signed(checkpointText(leaves, 7, originOf(INSTALLATION, COMPANY, 2)), SECOND),
+    'checkpoint-since-7.note': signed(checkpointText(leaves, 7, companyOrigin(INSTALLATION, COMPANY, 2)), SECOND),
   }
 }
 
 /** What a forger makes, or an accident. */
 function wrongFiles(sound: ReturnType<typeof soundFiles>) {
-  const origin = originOf(INSTALLATION, COMPANY)
+  const origin = companyOrigin(INSTALLATION, COMPANY)
   const lines = sound['export.jsonl'].split('\n')
   const forged = leavesOf(FORGED)
   const receipt = JSON.parse(sound['receipt-2.json'])
@@ -217,8 +217,8 @@ function wrongFiles(sound: ReturnType<typeof soundFiles>) {
 
 export function proofVectors(): ProofVectors {
   const sound = soundFiles()
-  const signer = (key: KeyObject) => vkeyOf(verifierKey(`tillbook/${INSTALLATION}`, publicOf(key)))
-  const witness = vkeyOf(verifierKey(WITNESS_NAME, publicOf(WITNESS), COSIGNATURE))
+  const signer = (key: KeyObject) => formatVkey(verifierKey(`tillbook/${INSTALLATION}`, publicOf(key)))
+  const witness = formatVkey(verifierKey(WITNESS_NAME, publicOf(WITNESS), COSIGNATURE))
   const vkeys = { first: signer(FIRST), second: signer(SECOND), witness }
   const cases = PROOF_CASES.map(({ title, keys = ['first'], files, found = {} }) => {
     const reasons = Object.values(found)
@@ -269,4 +269,4 @@ function canonicalWithoutHash({ hash: _, ...event }: Envelope): string {
 }
 
 const rootLine = (_leaf: Buffer, at: number, leaves: readonly Buffer[]): string =>
-  rootOf(treeOf(leaves), at + 1).toString('base64')
+  computeRoot(treeOf(leaves), at + 1).toString('base64')

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import * as z from 'zod'
-import { hashKey, KEY_BYTES, modeOf, newKey } from '#access/api-authenticator.ts'
+import { hashKey, KEY_BYTES, newKey, toKeyMode } from '#access/api-authenticator.ts'
 import { hashPassword, verifyPassword } from '#access/passwords.ts'
 import { createApiKey, revokeApiKey } from '#commands/api-key-commands.ts'
 import { createCategory } from '#commands/category-commands.ts'
@@ -110,7 +110,7 @@ async function ensureKey(
   const live = await liveKeys(core, companyId, name)
   if (known !== undefined && live.some(({ hash }) => hash.equals(hashKey(known)))) return known
   for (const { id } of live) await runAsSystem(core.writer, companyId, revokeApiKey, { id })
-  const { key, prefix, hash } = newKey(randomBytes(KEY_BYTES), modeOf(true))
+  const { key, prefix, hash } = newKey(randomBytes(KEY_BYTES), toKeyMode(true))
   const created = await runAsSystem<object>(core.writer, companyId, createApiKey, {
     name,
     scopes: [...scopes],

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import * as z from 'zod'
 import { ownValue } from '#lib/collections.ts'
-import { cardOptions, instructionsOf, withEndToEnd } from './sandbox-methods.ts'
+import { cardOptions, toInstructions, withEndToEnd } from './sandbox-methods.ts'
 
 /** Transitions of a payment at the provider, with their initial states. */
 export const MOVES = {
@@ -181,7 +181,7 @@ function pendingPayment(
     payer: charge.payer,
     installments: charge.installments ?? 1,
     date_of_expiration: charge.date_of_expiration ?? null,
-    ...instructionsOf(id, charge),
+    ...toInstructions(id, charge),
     description: charge.description ?? null,
     notification_url: charge.notification_url ?? null,
     live_mode: liveMode,

@@ -64,7 +64,7 @@ export function withEndToEnd<P extends PixPayment>(payment: P): P {
 const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
 
 /** Payment details of a new payment, in the provider's format. */
-export function instructionsOf(
+export function toInstructions(
   id: number,
   charge: { payment_method_id: string; transaction_amount: number; token?: string | undefined },
 ): object {

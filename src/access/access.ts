@@ -6,12 +6,12 @@ import {
   type ApiAuthenticator,
   createApiAuthenticator,
   KEY_BYTES,
-  modeOf,
   type NewKey,
   newKey,
   type QuotaLimits,
+  toKeyMode,
 } from './api-authenticator.ts'
-import { type People, peopleOf } from './company-users.ts'
+import { createPeople, type People } from './company-users.ts'
 import type { Mailer } from './email.ts'
 import { createInvitations, createPasswordLinks, type Invitations, type PasswordLinks } from './emailed-links.ts'
 import { createLogin, type Login } from './login.ts'
@@ -96,10 +96,10 @@ export function createAccess(options: AccessOptions): Access {
     invitations: createInvitations(links),
     passwordLinks: createPasswordLinks(links),
     secondFactors: createSecondFactors(links),
-    companiesOf: peopleOf(gate).companiesOf,
+    companiesOf: createPeople(gate).companiesOf,
     sessions: createSessions(gate, onError, limits.panel),
     tokens: createTokens(gate, { days: options.tokenDays, secret: options.requestSecret }),
     tillRequests: createMinuteLimit({ perMinute: options.tillRequestsPerMinute }),
-    newKey: (isTest) => newKey(randomBytes(KEY_BYTES), modeOf(isTest)),
+    newKey: (isTest) => newKey(randomBytes(KEY_BYTES), toKeyMode(isTest)),
   }
 }

@@ -18,7 +18,7 @@ export interface NewKey {
 }
 
 /** Part of the key that distinguishes test companies from real ones. */
-export const modeOf = (isTest: boolean): 'live' | 'test' => (isTest ? 'test' : 'live')
+export const toKeyMode = (isTest: boolean): 'live' | 'test' => (isTest ? 'test' : 'live')
 
 /** Creates a key from KEY_BYTES random bytes. */
 export function newKey(random: Buffer, mode: 'live' | 'test' = 'live'): NewKey {

@@ -54,7 +54,7 @@ export interface People {
   begin(invited: { readonly email: string }, password: string): Promise<boolean>
 }
 
-export function peopleOf(pool: Pool): People {
+export function createPeople(pool: Pool): People {
   return {
     async find(email) {
       const { rows } = await pool.query<Pick<FoundPerson, 'password_hash' | 'generation'> & FoundUsers>({

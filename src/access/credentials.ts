@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
-import { contextOf, openJson, sealJson, type Vault } from '#crypto/vault.ts'
+import { openJson, sealContext, sealJson, type Vault } from '#crypto/vault.ts'
 
 /** 256 bits: the hash needs no salt, and tokens cannot be guessed. */
 const TOKEN_BYTES = 32
@@ -42,7 +42,7 @@ export const DATABASE_CLOCK = `clock as materialized (select date_trunc('millise
  * Revokes tokens above a user's limit: `surplus`, a common table expression that follows `clock`. Of the live tokens of
  * user `$2` of company `$3` it keeps the `$5` most recently used. If the relation `from` is empty it revokes nothing.
  */
-export const revokedSurplus = (table: 'ops.sessions' | 'ops.sync_tokens', lastUsed: string, from = 'clock'): string =>
+export const revokeSurplusSql = (table: 'ops.sessions' | 'ops.sync_tokens', lastUsed: string, from = 'clock'): string =>
   `surplus as (
      update ${table} set revoked_at = ${from}.now${table === 'ops.sessions' ? ', user_agent = null' : ''} from ${from}
      where hash in (
@@ -57,7 +57,7 @@ export async function installationSecret(
   vault: Vault,
   name: 'request_hashes' | 'payment_links',
 ): Promise<Buffer> {
-  const context = contextOf('installation_secrets', [name])
+  const context = sealContext('installation_secrets', [name])
   const find = () =>
     pool.query<{ secret: Buffer }>('select secret from ops.installation_secrets where name = $1', [name])
   let [found] = (await find()).rows

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import type { Pool } from 'pg'
 import { acceptInvitation, hasJoined, INVITATION_DAYS } from '#commands/invitation-commands.ts'
 import { changePassword, usePasswordLink } from '#commands/user-commands.ts'
-import { type AdjustedRoles, isLinkHeld, permissionsOf, type Role } from '#domain/rights.ts'
+import { type AdjustedRoles, isLinkHeld, type Role, toRolePermissions } from '#domain/rights.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
-import { type Membership, peopleOf } from './company-users.ts'
+import { createPeople, type Membership } from './company-users.ts'
 import { opaqueTokens, INVITATION_TOKENS as TOKENS } from './credentials.ts'
 import { invitationEmail, type Mailer, passwordEmail, type ShopBrand, toShopBrand } from './email.ts'
 import type { Login, LoginFailure, LoginSource } from './login.ts'
@@ -58,7 +58,7 @@ interface InvitationOptions {
 
 export function createInvitations(options: InvitationOptions): Invitations {
   const { pool, writer, login, mailer, publicUrl } = options
-  const people = peopleOf(pool)
+  const people = createPeople(pool)
 
   async function find(token: string): Promise<OpenInvitation | null> {
     const hash = TOKENS.hashOf(token)
@@ -66,7 +66,7 @@ export function createInvitations(options: InvitationOptions): Invitations {
     const { rows } = await pool.query<FoundInvitation>({ ...FIND, values: [hash] })
     if (!rows[0]) return null
     const { role, forOwner, madeBy, makerRole, roles, companies, joined, ...invitation } = rows[0]
-    const maker = makerRole && permissionsOf(makerRole, roles)
+    const maker = makerRole && toRolePermissions(makerRole, roles)
     if (madeBy !== null && !isLinkHeld(maker, { role, forOwner })) return null
     return hasJoined({ companies }, joined) ? null : invitation
   }

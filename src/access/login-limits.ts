@@ -76,7 +76,7 @@ export type AddressLimit = MinuteLimit
 
 export function createAddressLimit(options: MinuteLimitOptions): AddressLimit {
   const limit = createMinuteLimit(options)
-  return { consume: (address) => limit.consume(networkOf(address)) }
+  return { consume: (address) => limit.consume(toNetwork(address)) }
 }
 
 /** Some proxies append the port, as `192.0.2.1:4711` or `[2001:db8::1]:4711`; it differs for every connection. */
@@ -85,7 +85,7 @@ const WITH_PORT = /^(?:([\d.]+)|\[(.+)\])(?::\d+)?$/
 const MAPPED = /^::ffff:(?=[\d.]+$)/i
 
 /** The IPv4 address, or the /64 of an IPv6 address: the owner of one of its 2^64 addresses owns all. */
-export const networkOf = (told: string): string => beginningOf(told, { v4: 4, v6: 4 })
+export const toNetwork = (told: string): string => beginningOf(told, { v4: 4, v6: 4 })
 
 /** The network that an address owner can cheaply obtain: 256 IPv4 addresses, or an IPv6 /48. */
 const widerNetworkOf = (told: string): string => beginningOf(told, { v4: 3, v6: 3 })
@@ -158,12 +158,12 @@ interface Counter extends Limit {
 }
 
 /** Counters of an attempt for each possible standing. */
-export function countersOf({ email, address, proof }: LoginAttempt): Counter[] {
+export function listLoginCounters({ email, address, proof }: LoginAttempt): Counter[] {
   if (proof !== 'inside' && 'asking' in proof)
     return [
       { standing: 'device', key: digest('asking session', proof.asking.toString('hex')), ...OF_ASKING },
       { standing: 'device', key: digest('asking person', email), ...OF_ASKING },
-      { standing: 'device', key: digest('asking address', networkOf(address)), ...OF_ASKING_ADDRESS },
+      { standing: 'device', key: digest('asking address', toNetwork(address)), ...OF_ASKING_ADDRESS },
     ]
   const network = widerNetworkOf(address)
   const known = proof === 'inside' ? 'inside' : (proof.device ?? proof.token)?.toString('hex')
@@ -172,8 +172,8 @@ export function countersOf({ email, address, proof }: LoginAttempt): Counter[] {
       ? []
       : [{ standing: 'device', key: digest('device', email, known), ...OF_DEVICE } as const]),
     { standing: 'network', key: digest('network of account', email, network), ...OF_ACCOUNT },
-    { standing: 'unknown', key: loginAccountOf(email), ...OF_ACCOUNT },
-    { standing: 'unknown', key: digest('address', networkOf(address)), ...OF_ADDRESS },
+    { standing: 'unknown', key: toLoginAccount(email), ...OF_ACCOUNT },
+    { standing: 'unknown', key: digest('address', toNetwork(address)), ...OF_ADDRESS },
     { standing: 'unknown', key: digest('network', network), ...OF_NETWORK },
     { standing: 'unknown', key: digest('unknown'), ...OF_UNKNOWN },
   ]
@@ -182,7 +182,7 @@ export function countersOf({ email, address, proof }: LoginAttempt): Counter[] {
 const digest = (...parts: readonly string[]): Buffer => createHash('sha256').update(parts.join('\n')).digest()
 
 /** Key of an account for its known networks and its counter of unauthenticated failures. */
-export const loginAccountOf = (email: string): Buffer => digest('account', email)
+export const toLoginAccount = (email: string): Buffer => digest('account', email)
 const networkOrigin = (address: string): Buffer => digest('network', widerNetworkOf(address))
 
 /** An attempt that may be verified; refund it if the password is correct. */
@@ -231,12 +231,12 @@ async function judge(
   isCounting: boolean,
 ): Promise<AdmittedAttempt | LimitedAttempt> {
   const { email, address, proof } = attempt
-  const counters = countersOf(attempt)
+  const counters = listLoginCounters(attempt)
   const { device, token, isKnown = false } = proof === 'inside' || 'asking' in proof ? INSIDE : proof
   const { rows } = await pool.query<CountedRow>({
     ...COUNT,
     values: [
-      loginAccountOf(email),
+      toLoginAccount(email),
       networkOrigin(address),
       device,
       token,
@@ -269,7 +269,7 @@ export async function rememberOrigin(
   device: Buffer | null,
 ): Promise<void> {
   const origins = device === null ? [networkOrigin(address)] : [networkOrigin(address), device]
-  await pool.query({ ...REMEMBER, values: [loginAccountOf(email), origins, ORIGINS_OF_ACCOUNT - origins.length] })
+  await pool.query({ ...REMEMBER, values: [toLoginAccount(email), origins, ORIGINS_OF_ACCOUNT - origins.length] })
 }
 
 /** The standing `unknown` has the most counters. */

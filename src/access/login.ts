@@ -8,7 +8,7 @@ import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { createKeyedSemaphore, type KeyedSemaphore } from '#lib/fair-sharing.ts'
 import type { Queryable } from '#postgres/database.ts'
-import { type FoundPerson, type Membership, peopleOf, type SessionHolder } from './company-users.ts'
+import { createPeople, type FoundPerson, type Membership, type SessionHolder } from './company-users.ts'
 import { DEVICE_TOKENS, TILL_TOKENS } from './credentials.ts'
 import {
   checkAttempt,
@@ -18,9 +18,9 @@ import {
   type LoginAttempt,
   type LoginProof,
   type MinuteLimit,
-  networkOf,
   refundAttempt,
   rememberOrigin,
+  toNetwork,
 } from './login-limits.ts'
 import { hashPassword, verifyPassword } from './passwords.ts'
 import type { StepHolder } from './second-factors.ts'
@@ -112,7 +112,7 @@ type Checked = { readonly kind: 'right'; readonly person: FoundPerson; readonly 
 
 /** Fair queue by network. @throws Unavailable if a network's queue is full */
 async function inTurn<T>(turns: KeyedSemaphore, { address }: LoginAttempt, work: () => Promise<T>): Promise<T> {
-  const leave = await turns.acquire(networkOf(address))
+  const leave = await turns.acquire(toNetwork(address))
   if (!leave) throw new Unavailable('too many logins wait')
   try {
     return await work()
@@ -143,7 +143,7 @@ async function complete(
 
 /** Checks the limits in `pool` (login-limits.ts) before it verifies a password. */
 export function createLogin(pool: Pool): Login {
-  const people = peopleOf(pool)
+  const people = createPeople(pool)
   const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE })
   const looks = createKeyedSemaphore(LOOKS)
   const known = createKeyedSemaphore(VERIFICATIONS)

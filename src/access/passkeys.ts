@@ -30,7 +30,7 @@ export interface RelyingParty {
 }
 
 /** Browsers create passkeys for names only: at an IP address there are none. */
-export function relyingPartyOf(publicUrl: string): RelyingParty | null {
+export function toRelyingParty(publicUrl: string): RelyingParty | null {
   const { hostname, origin } = new URL(publicUrl)
   return isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? { id: hostname, origin } : null
 }

@@ -1,11 +1,11 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth'
 import type { Pool } from 'pg'
-import { contextOf, openJson, sealJson, type Vault } from '#crypto/vault.ts'
+import { openJson, sealContext, sealJson, type Vault } from '#crypto/vault.ts'
 import type { SecondFactorMethod } from '#events/company-events.ts'
 import { opaqueTokens } from './credentials.ts'
 import { type Mailer, type SecurityNews, securityEmail } from './email.ts'
-import { type KnownPasskey, type RelyingParty, relyingPartyOf, type StoredPasskey } from './passkeys.ts'
+import { type KnownPasskey, type RelyingParty, type StoredPasskey, toRelyingParty } from './passkeys.ts'
 
 /** The parameters that authenticator apps support without exception (RFC 6238). */
 const PERIOD_S = 30
@@ -279,9 +279,9 @@ interface StoredFactor {
 
 export function createSecondFactors(options: SecondFactorOptions): SecondFactors {
   const { pool, vault, mailer, publicUrl, log, now = Date.now } = options
-  const site = relyingPartyOf(publicUrl)
+  const site = toRelyingParty(publicUrl)
   const recoveryCodes = createRecoveryCodes(pool)
-  const open = <T>({ id, secret }: StoredFactor) => openJson<T>(vault, secret, contextOf('second_factors', [id]))
+  const open = <T>({ id, secret }: StoredFactor) => openJson<T>(vault, secret, sealContext('second_factors', [id]))
 
   async function load(email: string, method: SecondFactorMethod): Promise<readonly StoredFactor[]> {
     return (await pool.query<StoredFactor>({ ...LOAD, values: [email, method, MOST_FACTORS] })).rows
@@ -346,7 +346,7 @@ export function createSecondFactors(options: SecondFactorOptions): SecondFactors
     verifyNew: (factor) => verifyNewFactor(factor, site, now()),
     async add(email, { method, label, secret, credentialId, counter }) {
       const id = randomUUID()
-      const sealed = sealJson(vault, secret, contextOf('second_factors', [id]))
+      const sealed = sealJson(vault, secret, sealContext('second_factors', [id]))
       const values = [id, email, method, label, sealed, credentialId, counter, MOST_FACTORS]
       const { rows } = await pool.query<{ is_first: boolean }>({ ...ADD, values })
       if (!rows[0]) return { kind: 'refused' }

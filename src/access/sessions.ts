@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
-import { hasAccessOn, permissionsOf, type Role, type RolePermissions, seesPersons } from '#domain/rights.ts'
+import { hasAccessOn, type Role, type RolePermissions, seesPersons, toRolePermissions } from '#domain/rights.ts'
 import type { SessionHolder } from './company-users.ts'
-import { DATABASE_CLOCK, revokedSurplus, PANEL_TOKENS as TOKENS } from './credentials.ts'
+import { DATABASE_CLOCK, revokeSurplusSql, PANEL_TOKENS as TOKENS } from './credentials.ts'
 import {
   createSessionLookup,
   type Ending,
@@ -132,8 +132,14 @@ export function createSessions(
   function used(token: string, sessionHash: Buffer, live: LiveSession): PanelSession {
     const { isSeenLate, terms, adjustedRoles, ...found } = live
     if (isSeenLate) void note(sessionHash)
-    const permissions = permissionsOf(found.role, adjustedRoles)
-    return { sessionHash, csrfToken: csrfTokenOf(token), ...found, permissions, seesPersonalData: seesPersons(terms) }
+    const permissions = toRolePermissions(found.role, adjustedRoles)
+    return {
+      sessionHash,
+      csrfToken: deriveCsrfToken(token),
+      ...found,
+      permissions,
+      seesPersonalData: seesPersons(terms),
+    }
   }
 
   /** Null if no row was stored. */
@@ -194,7 +200,8 @@ function liveOf(found: FoundSession): LiveSession | null {
 }
 
 /** Derived from the session's secret token: a page of another site cannot know it. */
-export const csrfTokenOf = (token: string): string => createHmac('sha256', token).update(CSRF_LABEL).digest('base64url')
+export const deriveCsrfToken = (token: string): string =>
+  createHmac('sha256', token).update(CSRF_LABEL).digest('base64url')
 
 /** Compares a form's token with the session's in constant time. */
 export function csrfMatches({ csrfToken }: Pick<PanelSession, 'csrfToken'>, given: unknown): boolean {
@@ -207,7 +214,7 @@ const INSERT = `insert into ops.sessions (hash, user_id, company_id, generation,
 
 const ISSUE = {
   name: 'issue_session',
-  text: `with ${DATABASE_CLOCK}, ${revokedSurplus('ops.sessions', 'last_seen_at')}
+  text: `with ${DATABASE_CLOCK}, ${revokeSurplusSql('ops.sessions', 'last_seen_at')}
          ${INSERT} select $1, $2, $3, $4, $7, now, now, least(now + make_interval(days => $6), $9::timestamptz), $8 from clock returning expires_at`,
 }
 
@@ -220,7 +227,7 @@ const EXCHANGE = {
            for update of s
          ), ended as (
            update ops.sessions set revoked_at = asking.now, user_agent = null from asking where hash = $6
-         ), ${revokedSurplus('ops.sessions', 'last_seen_at', 'asking')}
+         ), ${revokeSurplusSql('ops.sessions', 'last_seen_at', 'asking')}
          ${INSERT} select $1, $2, $3, $4, person_generation, now, now, expires_at, user_agent from asking returning expires_at`,
 }
 

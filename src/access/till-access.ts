@@ -9,7 +9,7 @@ import { companysTimeSql } from '#projections/companies.ts'
 import type { Reader } from '#queries/reader.ts'
 import { t as tables } from '#queries/table-names.ts'
 import type { SessionHolder } from './company-users.ts'
-import { DATABASE_CLOCK, revokedSurplus, TILL_TOKENS as TOKENS } from './credentials.ts'
+import { DATABASE_CLOCK, revokeSurplusSql, TILL_TOKENS as TOKENS } from './credentials.ts'
 
 const EVERY_MS = 60_000
 
@@ -168,7 +168,7 @@ const OF_PERSON = `u.company_id = t.company_id and u.id = t.user_id and u.genera
 
 const ISSUE = {
   name: 'issue_sync_token',
-  text: `with ${DATABASE_CLOCK}, ${revokedSurplus('ops.sync_tokens', 'last_used_at')}
+  text: `with ${DATABASE_CLOCK}, ${revokeSurplusSql('ops.sync_tokens', 'last_used_at')}
          ${INSERT} select $1, $2, $3, $6, $7, u.doc->>'role', now, now, now + make_interval(days => $4)
          from clock join users u on u.company_id = $3 and u.id = $2 returning expires_at`,
 }

@@ -15,7 +15,7 @@ import type { RecordKind } from '#domain/record-values.ts'
 import type { Refusal, RefusalCode } from '#domain/refusals.ts'
 import type { Scope } from '#domain/rights.ts'
 import { declaredBytes, showBytes, tooManyBytes } from '#http/bodies.ts'
-import { bearer, type LimitUnauthenticated, limited, showRate } from '#http/edge.ts'
+import { bearer, type LimitUnauthenticated, rateLimitProblem, showRate } from '#http/edge.ts'
 import type { Params } from '#http/paths.ts'
 import { Problem, type ProblemCode, problemOfReason } from '#http/problems.ts'
 import type { RequestLog } from '#http/request-log.ts'
@@ -56,8 +56,8 @@ export const readerOf =
   }
 
 /** Set by `authenticate`, which runs before every handler. */
-export const callerOf = (response: Response): Caller => response.locals.caller as Caller
-export const admissionOf = (response: Response): AuthenticatedCall => response.locals.admission as AuthenticatedCall
+export const getCaller = (response: Response): Caller => response.locals.caller as Caller
+export const getAdmission = (response: Response): AuthenticatedCall => response.locals.admission as AuthenticatedCall
 
 /** What is noted with a response before its handler runs. */
 interface CallLocals {
@@ -69,8 +69,8 @@ interface CallLocals {
 }
 
 /** Actor of the request's commands, valid as long as its key is not revoked. */
-export function actingOf(response: Response): Actor {
-  const caller = callerOf(response)
+export function toRequestActor(response: Response): Actor {
+  const caller = getCaller(response)
   const { requestId, traceparent, via, isDryRun } = response.locals as CallLocals
   return { ...asApiKey(caller, requestId), guard: liveKey(caller.keyId), traceparent, via, isDryRun }
 }
@@ -106,7 +106,7 @@ export function authenticate(
     showRate(response, admission.rate)
     showBytes(response, admission.bytes)
     response.setHeader('X-Ledger-Revision', admission.revision)
-    if (admission.kind === 'limited') throw limited(admission.rate)
+    if (admission.kind === 'limited') throw rateLimitProblem(admission.rate)
     if (admission.kind === 'too_many_bytes') throw tooManyBytes(admission.bytes)
     if (admission.plan !== 'api') throw new Problem('plan_required')
     const { companyId, keyId, scopes, timezone } = admission
@@ -120,7 +120,7 @@ export function authenticate(
 /** Null accepts any key. */
 export function requireScope(scope: Scope | null): RequestHandler {
   return (_request, response, next) => {
-    if (scope === null || admissionOf(response).scopes.includes(scope)) next()
+    if (scope === null || getAdmission(response).scopes.includes(scope)) next()
     else next(new Problem('insufficient_scope', { missing_scope: scope }))
   }
 }

@@ -7,12 +7,12 @@ import { projectFile } from '#http/assets.ts'
 import { chargeRead, companyBodyBudget, jsonBodyUpTo, limitLargeRequests } from '#http/bodies.ts'
 import { forbidCaching, limitUnauthenticatedBy, mountRoutes, publicDocument, requireHttps } from '#http/edge.ts'
 import { problemOfReason } from '#http/problems.ts'
-import { verifierKey, vkeyOf } from '#integrity/note.ts'
+import { formatVkey, verifierKey } from '#integrity/note.ts'
 import type { ProofServices } from '#integrity/sale-receipts.ts'
 import { groupBy } from '#lib/collections.ts'
-import { type ApiServices, authenticate, callerOf, MAX_BODY_BYTES, type Route, requireScope } from './api-route.ts'
+import { type ApiServices, authenticate, getCaller, MAX_BODY_BYTES, type Route, requireScope } from './api-route.ts'
 import { serveContract } from './contract/contract-document.ts'
-import { handlerOf } from './handlers.ts'
+import { createHandler } from './handlers.ts'
 import { logRequests } from './request.ts'
 import { financeRoutes } from './v1/account-routes.ts'
 import { meRoute, requestRoutes, testCompanyRoutes } from './v1/company-routes.ts'
@@ -38,7 +38,7 @@ export function serveProofKeys({ proof, addresses }: KeysOptions): RequestHandle
   return publicDocument(limitUnauthenticatedBy(addresses), async (_request, response) => {
     const [entries, name] = await Promise.all([proof.keys(), proof.log()])
     const log = entries.length > 0 ? name : null
-    const keys = entries.map((entry) => ({ ...entry, log_vkey: vkeyOf(verifierKey(name, entry.public_key)) }))
+    const keys = entries.map((entry) => ({ ...entry, log_vkey: formatVkey(verifierKey(name, entry.public_key)) }))
     response.setHeader('Cache-Control', 'no-store')
     sendJson(response, 200, JSON.stringify({ log, keys }))
   })
@@ -113,13 +113,13 @@ export function authenticatedRoutes(services: ApiServices): Router {
     ...jsonBodyUpTo(
       MAX_BODY_BYTES,
       companyBodyBudget(traffic.bodies),
-      chargeRead(access.authenticator.charge, (response) => callerOf(response).companyId, MAX_BODY_BYTES),
+      chargeRead(access.authenticator.charge, (response) => getCaller(response).companyId, MAX_BODY_BYTES),
       PICTURE_PATH,
     ),
   ]
   const routes = V1_ROUTES.map((route) => {
     const { method, path, scope } = route
-    return { method, path, handlers: [requireScope(scope), ...readBody, handlerOf(route, services)] }
+    return { method, path, handlers: [requireScope(scope), ...readBody, createHandler(route, services)] }
   })
   const areas = new Map<string, Router>()
   for (const [area, ofArea] of groupBy(routes, ({ path }) => areaOf(path)))

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { CommandWarnings, Warning } from '#commands/item-input.ts'
 import { describeIssues, printable } from '#domain/refusals.ts'
-import { messageOf, type ProblemCode } from '#http/problems.ts'
+import { formatProblem, type ProblemCode } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { CommandResult } from '#ledger/write/idempotency.ts'
 import type { ComposeAnswer } from '#ledger/write/unit-of-work.ts'
@@ -12,7 +12,7 @@ import { withoutEmptyTexts } from './request.ts'
 export const MAX_BATCH_ITEMS = 500
 
 /** Schema of a batch body. */
-export const batchOf = <T extends z.ZodType>(item: T) =>
+export const batchSchema = <T extends z.ZodType>(item: T) =>
   z.strictObject({ items: z.array(item).max(MAX_BATCH_ITEMS, `no máximo ${MAX_BATCH_ITEMS} itens por lote`) })
 
 /** The items of a batch: commands, and errors of invalid items. */
@@ -117,5 +117,5 @@ function errorOf(
 ): BatchError {
   const external = (item as { external_id?: unknown } | null)?.external_id
   const external_id = typeof external === 'string' ? printable(external) : null
-  return { index, external_id, code, message: messageOf(code, details), ...(details ? { details } : {}) }
+  return { index, external_id, code, message: formatProblem(code, details), ...(details ? { details } : {}) }
 }

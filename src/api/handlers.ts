@@ -2,7 +2,14 @@ import type { Request, RequestHandler, Response } from 'express'
 import * as z from 'zod'
 import type { CommandWarnings, Warning } from '#commands/item-input.ts'
 import { type Refusal, refuse } from '#domain/refusals.ts'
-import { type Compress, etagOf, representationOf, sendCompressed, sendJson, sendRepresentation } from '#http/answers.ts'
+import {
+  type Compress,
+  createEtag,
+  sendCompressed,
+  sendJson,
+  sendRepresentation,
+  toRepresentation,
+} from '#http/answers.ts'
 import { describeQuery, type Params } from '#http/paths.ts'
 import { Problem, parseInput } from '#http/problems.ts'
 import type { PageMoment } from '#http/traffic.ts'
@@ -10,7 +17,7 @@ import { type Envelope, isRefusal } from '#ledger/command.ts'
 import type { ReadSession } from '#ledger/replicas/replicas.ts'
 import { readableData } from '#ledger/sealed-fields.ts'
 import { PROVISIONAL_UUID, type ProvisionalEvent, withoutNewIds } from '#ledger/write/dry-run.ts'
-import { type Answer, answerStatusOf, type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
+import { type Answer, type Idempotency, lookUpReplay, toAnswerStatus } from '#ledger/write/idempotency.ts'
 import { operate, runCommands } from '#ledger/write/run.ts'
 import type { Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
 import { readModel } from '#projections/index.ts'
@@ -18,14 +25,13 @@ import { fullReader } from '#queries/reader.ts'
 import {
   type ActionRoute,
   type ApiServices,
-  actingOf,
-  admissionOf,
   type BatchRoute,
   type Caller,
   CHALLENGE,
   type CommandRoute,
-  callerOf,
   demandsKey,
+  getAdmission,
+  getCaller,
   hasAddress,
   type OperationRoute,
   type ReadRoute,
@@ -33,23 +39,24 @@ import {
   readerOf,
   type StreamRoute,
   single,
+  toRequestActor,
 } from './api-route.ts'
-import { type BatchInput, batchOf, composeBatch, readBatch, resumeBatch } from './batch.ts'
+import { type BatchInput, batchSchema, composeBatch, readBatch, resumeBatch } from './batch.ts'
 import {
   assertReadHeaders,
-  bodyBytesOf,
-  idempotencyOf,
+  countBodyBytes,
   isDryRun,
   isIdempotencyKey,
-  keyOf,
-  lastEventIdOf,
-  preconditionOf,
-  requiredRevisionOf,
+  parseIdempotencyKey,
+  parseLastEventId,
+  parsePrecondition,
+  toIdempotency,
+  toRequiredRevision,
   withoutEmptyTexts,
 } from './request.ts'
 
 /** Handler of a route: validates, queries the read model or runs the writer, answers. */
-export function handlerOf(route: Route, services: ApiServices): RequestHandler {
+export function createHandler(route: Route, services: ApiServices): RequestHandler {
   if ('read' in route) return (request, response) => answerRead(route, services, request, response)
   if ('send' in route) return (request, response) => answerStream(route, services, request, response)
   return async (request, response) => {
@@ -79,8 +86,8 @@ function answerWrite(
 async function assertOwnKey(services: ApiServices, request: Request, response: Response): Promise<void> {
   const key = request.get('idempotency-key')
   if (key === undefined || !isIdempotencyKey(key)) return
-  const { companyId, actor } = actingOf(response)
-  const idempotency = await idempotencyOf(key, request, response, services.installation.requestSecret)
+  const { companyId, actor } = toRequestActor(response)
+  const idempotency = await toIdempotency(key, request, response, services.installation.requestSecret)
   const found = await lookUpReplay(services.reads.poolOf(companyId), { companyId, actor, idempotency })
   if (isRefusal(found)) throw problemOf(found)
 }
@@ -100,7 +107,7 @@ async function answerRead(
   response: Response,
 ): Promise<void> {
   assertReadHeaders(request)
-  const demand = requiredRevisionOf(request, admissionOf(response))
+  const demand = toRequiredRevision(request, getAdmission(response))
   const page = route.ofLedger ? pageOf(request, response) : null
   const { pages, compress, onPage } = services.traffic
   const kept = page && pages.find(page.key, page.moment)
@@ -111,7 +118,7 @@ async function answerRead(
     return
   }
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
-  const caller = callerOf(response)
+  const caller = getCaller(response)
   const params = request.params as Params
   const { readsOf, poolOf, store } = services.reads
   const read = (place: ReadSession) =>
@@ -133,7 +140,7 @@ async function answerRead(
     if (revision !== undefined) response.setHeader('X-Ledger-Revision', revision)
     const sent = await sendRepresentation(
       response,
-      representationOf(typeof body === 'string' ? Buffer.from(body) : body),
+      toRepresentation(typeof body === 'string' ? Buffer.from(body) : body),
       compress,
     )
     // Stored under the moment of the read, which may be later than the requested one.
@@ -173,8 +180,8 @@ async function answerStream(
 ): Promise<void> {
   assertReadHeaders(request)
   const query = parseQuery(route.query, request.query)
-  const caller = callerOf(response)
-  const after = lastEventIdOf(request)
+  const caller = getCaller(response)
+  const after = parseLastEventId(request)
   // A HEAD request has no stream.
   if (request.method === 'HEAD') return void response.end()
   await route.send({ pool: reads.poolOf(caller.companyId), feed, caller, query, after }, response)
@@ -182,8 +189,8 @@ async function answerStream(
 
 /** Cache key of a page, and the moment that it must have: that of the authentication. */
 function pageOf(request: Request, response: Response): { key: string; moment: PageMoment } {
-  const { companyId, today } = callerOf(response)
-  const { revision, tables } = admissionOf(response)
+  const { companyId, today } = getCaller(response)
+  const { revision, tables } = getAdmission(response)
   return { key: `${companyId} ${request.originalUrl}`, moment: { revision, tables, today } }
 }
 
@@ -202,16 +209,16 @@ async function answerCommand(
   response: Response,
 ): Promise<void> {
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
-  const key = keyOf(request, demandsKey(route))
+  const key = parseIdempotencyKey(request, demandsKey(route))
   const body = parseBody(route.body, request.body)
   const input = route.input(request.params as Params, body, services.environment, query)
   if (input === null) throw new Problem('not_found')
   if (isRefusal(input)) throw new Problem(input.refused, input.details)
   await run(services, response, {
     invocations: [{ command: route.command, input }],
-    weight: Math.ceil(bodyBytesOf(response) / BYTES_OF_A_COMMAND),
-    idempotency: await idempotencyOf(key, request, response, services.installation.requestSecret),
-    precondition: preconditionOf(route, request),
+    weight: Math.ceil(countBodyBytes(response) / BYTES_OF_A_COMMAND),
+    idempotency: await toIdempotency(key, request, response, services.installation.requestSecret),
+    precondition: parsePrecondition(route, request),
     revealsSecret: route.reveal !== undefined,
     headers: (answer) => ({ ...locationOf(route, answer), ...etagOfChanged(route, answer) }),
     // Secrets are shown once: a replay returns the record without them.
@@ -239,7 +246,7 @@ function locationOf(
 
 /** The new ETag, so that a client can change the record again without reading it. */
 const etagOfChanged = ({ target, method }: CommandRoute, { json }: Answer): Record<string, string> =>
-  target && method !== 'delete' ? { ETag: etagOf(single(json)) } : {}
+  target && method !== 'delete' ? { ETag: createEtag(single(json)) } : {}
 
 /** Appends members to the text of a JSON object. */
 const withMembers = (object: string, members: object): string =>
@@ -258,13 +265,13 @@ async function answerOperation(
   const isTried = response.locals.isDryRun === true
   const newId = isTried ? () => PROVISIONAL_UUID : services.environment.newId
   parseQuery(NO_QUERY, request.query)
-  const key = keyOf(request, false)
+  const key = parseIdempotencyKey(request, false)
   const sent = parseBody(route.body, request.body)
-  const body: unknown = (await route.resolve?.(sent, { feed, caller: callerOf(response) })) ?? sent
+  const body: unknown = (await route.resolve?.(sent, { feed, caller: getCaller(response) })) ?? sent
   if (isRefusal(body as object | null)) throw problemOf(body as Refusal)
-  const idempotency = await idempotencyOf(key, request, response, services.installation.requestSecret)
+  const idempotency = await toIdempotency(key, request, response, services.installation.requestSecret)
   const params = request.params as Params
-  const { companyId, actor, guard } = actingOf(response)
+  const { companyId, actor, guard } = toRequestActor(response)
   const answer = await operate(
     services.reads.poolOf(companyId),
     { companyId, actor, guard, idempotency, isDryRun: isTried },
@@ -300,11 +307,11 @@ async function answerAction(
   response: Response,
 ): Promise<void> {
   parseQuery(NO_QUERY, request.query)
-  const key = keyOf(request, demandsKey(route))
+  const key = parseIdempotencyKey(request, demandsKey(route))
   const body = parseBody(route.body, request.body)
-  const idempotency = await idempotencyOf(key, request, response, services.installation.requestSecret)
+  const idempotency = await toIdempotency(key, request, response, services.installation.requestSecret)
   const params = request.params as Params
-  const acting = actingOf(response)
+  const acting = toRequestActor(response)
   const pool = services.reads.poolOf(acting.companyId)
   const answer = await route.act({ ...services.payments, pool, acting, idempotency, params, body })
   if (answer === null) throw new Problem('not_found')
@@ -319,15 +326,15 @@ async function answerBatch(
   response: Response,
 ): Promise<void> {
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
-  const key = keyOf(request, false)
+  const key = parseIdempotencyKey(request, false)
   const input: BatchInput = await readBatch(
-    callerOf(response).companyId,
+    getCaller(response).companyId,
     parseInput(batchBody, request.body).items,
     route.item,
   )
   await run(services, response, {
     invocations: input.valid.map((item) => ({ command: route.batch, input: route.withQuery?.(item, query) ?? item })),
-    idempotency: await idempotencyOf(key, request, response, services.installation.requestSecret),
+    idempotency: await toIdempotency(key, request, response, services.installation.requestSecret),
     compose: composeBatch(input, route.warnings),
     resume: resumeBatch(input, route.warnings),
     wrap: ({ json }) => json,
@@ -335,7 +342,7 @@ async function answerBatch(
 }
 
 /** The items of a batch are validated one by one. */
-const batchBody = batchOf(z.unknown())
+const batchBody = batchSchema(z.unknown())
 
 interface CommandRun
   extends Pick<LedgerRequest, 'invocations' | 'weight' | 'idempotency' | 'compose' | 'resume' | 'precondition'> {
@@ -349,7 +356,7 @@ async function run(
   response: Response,
   { invocations, wrap, revealsSecret = false, headers, ...answering }: CommandRun,
 ): Promise<void> {
-  const answer = await runCommands(writer, actingOf(response), invocations, answering)
+  const answer = await runCommands(writer, toRequestActor(response), invocations, answering)
   if (headers && !isRefusal(answer) && !response.locals.isDryRun) setHeaders(response, headers(answer))
   await send(response, answer, wrap, revealsSecret ? null : compress)
 }
@@ -372,8 +379,8 @@ async function send(
   if (answer.replayed) response.setHeader('Idempotent-Replayed', 'true')
   response.setHeader('X-Ledger-Revision', answer.revision)
   const isTried = response.locals.isDryRun === true
-  const status = isTried ? 200 : answerStatusOf(answer.outcome)
-  const body = isTried ? dryRunBody(answer, wrap(answer), callerOf(response)) : wrap(answer)
+  const status = isTried ? 200 : toAnswerStatus(answer.outcome)
+  const body = isTried ? dryRunBody(answer, wrap(answer), getCaller(response)) : wrap(answer)
   if (compress && body !== '') await sendCompressed(response, status, Buffer.from(body), compress)
   else sendJson(response, status, body)
 }
@@ -383,7 +390,7 @@ function dryRunBody(answer: Answer, body: string, caller: Caller): string {
   const { data = null, meta = {} } = (body === '' ? {} : JSON.parse(body)) as { data?: unknown; meta?: object }
   const { events = [], requests = [] } = answer.dryRun ?? {}
   const dry_run = {
-    status: answerStatusOf(answer.outcome),
+    status: toAnswerStatus(answer.outcome),
     events: events.map((event) => shownEvent(event, readerOf(caller))),
     requests,
   }

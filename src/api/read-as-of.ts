@@ -1,9 +1,9 @@
 import * as z from 'zod'
-import { invalid, type Refusal, type RefusalCode, refuse } from '#domain/refusals.ts'
+import { type Refusal, type RefusalCode, refuse, refuseField } from '#domain/refusals.ts'
 import { SCOPES } from '#domain/rights.ts'
 import { bySpecificity, describeQuery, matchPath, type Params } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
-import { type AsOfCore, type AsOfMoment, type CompanyAsOf, withCompanyAsOf } from '#integrity/as-of.ts'
+import { type AsOfCore, type AsOfMoment, type CompanyAsOf, withPastCompany } from '#integrity/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { Reader, WHOLE } from '#queries/reader.ts'
 import type { ReadAnswer, ReadRoute } from './api-route.ts'
@@ -27,7 +27,7 @@ const UNDEFINED_TABLE = '42P01'
  * Answer that GET `target` (a path below /api/v1 with its query) gave, or would have given, at a past moment of a
  * company. Refuses what the service would have refused, and what the ledger does not contain.
  */
-export function readAsOf(
+export function readPast(
   core: AsOfCore,
   companyId: number,
   at: AsOfMoment,
@@ -36,11 +36,11 @@ export function readAsOf(
   const read = parseTarget(target)
   // Checked before the replay.
   if (isRefusal(read)) return Promise.resolve(read)
-  return withCompanyAsOf(core, companyId, at, (asOf) => runRead(read, asOf))
+  return withPastCompany(core, companyId, at, (asOf) => runRead(read, asOf))
 }
 
 /** One of several answers of a company at the same past moment. */
-export async function answerAsOf(asOf: CompanyAsOf, target: string): Promise<ReadAnswer | Refusal> {
+export async function answerPast(asOf: CompanyAsOf, target: string): Promise<ReadAnswer | Refusal> {
   const read = parseTarget(target)
   return isRefusal(read) ? read : runRead(read, asOf)
 }
@@ -57,13 +57,13 @@ function parseTarget(target: string): AsOfRead | Refusal {
   for (const route of READS) {
     const params = matchPath(route.path, path)
     if (!params) continue
-    if (OF_NOW.includes(route.path)) return invalid('get', NOT_OF_THE_LEDGER)
+    if (OF_NOW.includes(route.path)) return refuseField('get', NOT_OF_THE_LEDGER)
     const given = queryOf(new URLSearchParams(search.join('?')))
     const query = (route.query ?? z.strictObject({})).safeParse(given)
     if (!query.success) return refuse('validation_failed', { ...describeQuery(query.error, given) })
     return { route, params, query: query.data }
   }
-  return invalid('get', 'não é um endereço de leitura da API v1, como "/sales/9"')
+  return refuseField('get', 'não é um endereço de leitura da API v1, como "/sales/9"')
 }
 
 /** Parsed as the HTTP interface does: a repeated name becomes a list, which no parameter accepts. */
@@ -110,7 +110,7 @@ async function runRead(
     return (await route.read(reading)) ?? refuse('not_found')
   } catch (error) {
     if (error instanceof Problem) return refuse(error.code as RefusalCode, error.details)
-    if ((error as { code?: string }).code === UNDEFINED_TABLE) return invalid('get', NOT_OF_THE_LEDGER)
+    if ((error as { code?: string }).code === UNDEFINED_TABLE) return refuseField('get', NOT_OF_THE_LEDGER)
     throw error
   }
 }

@@ -3,10 +3,10 @@ import type { Request, RequestHandler, Response } from 'express'
 import * as z from 'zod'
 import type { oas31 } from 'zod-openapi'
 import type { AuthenticatedCall } from '#access/api-authenticator.ts'
-import { etagOf, includesEtag, shareOf } from '#http/answers.ts'
+import { createEtag, includesEtag, toShareKey } from '#http/answers.ts'
 import type { Params } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
-import { keptDetails, maskedBody, maskedPath, maskedQuery, type RequestLog } from '#http/request-log.ts'
+import { formatDetails, maskBody, maskPath, maskQuery, type RequestLog } from '#http/request-log.ts'
 import { canonicalJson } from '#ledger/command.ts'
 import { SHORT_WAIT_BUDGET_MS } from '#ledger/replicas/replicas.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
@@ -121,7 +121,7 @@ const WAIT_BUDGET_MS = 1_000
 /**
  * Required revision of an answer: that of the ledger at authentication, or a lower one if the client allows it. The next page must not be older than the previous one, so a cursor requires the current revision.
  */
-export function requiredRevisionOf(request: Request, { revision, tables }: AuthenticatedCall) {
+export function toRequiredRevision(request: Request, { revision, tables }: AuthenticatedCall) {
   const required = request.get(MIN_REVISION)
   if (required !== undefined && !REVISION.test(required)) throw headerProblem(MIN_REVISION, REVISION_MESSAGE)
   const wait_budget_ms = required === undefined ? SHORT_WAIT_BUDGET_MS : WAIT_BUDGET_MS
@@ -132,7 +132,7 @@ export function requiredRevisionOf(request: Request, { revision, tables }: Authe
 }
 
 /** Last-Event-ID of a stream, the revision of the last received event; null without a valid one. */
-export function lastEventIdOf(request: Request): number | null {
+export function parseLastEventId(request: Request): number | null {
   const last = request.get('Last-Event-ID') ?? ''
   return REVISION.test(last) ? Number(last) : null
 }
@@ -140,7 +140,7 @@ export function lastEventIdOf(request: Request): number | null {
 /**
  * The conditions of If-Match, and of If-None-Match where a PUT may create the record, checked under the lock of the ledger.
  */
-export function preconditionOf({ target }: CommandRoute, request: Request): Precondition | undefined {
+export function parsePrecondition({ target }: CommandRoute, request: Request): Precondition | undefined {
   if (!target) return undefined
   const { kind, byExternalId } = target
   const list = request.get('if-match')
@@ -157,7 +157,7 @@ export function preconditionOf({ target }: CommandRoute, request: Request): Prec
     // A command answers 404 for an id without a record; a PUT by external id would create one.
     holds(record) {
       if (record === '') return ref === null || list === undefined
-      const etag = etagOf(single(record))
+      const etag = createEtag(single(record))
       return (list === undefined || includesEtag(list, etag)) && (none === undefined || !includesEtag(none, etag))
     },
   }
@@ -187,7 +187,7 @@ export function isDryRun(request: Request): boolean {
 export const isIdempotencyKey = (key: string): boolean => /^[\x20-\x7e]{1,255}$/.test(key)
 
 /** Idempotency-Key of a write; undefined if it is absent and optional. */
-export function keyOf(request: Request, isDemanded: boolean): string | undefined {
+export function parseIdempotencyKey(request: Request, isDemanded: boolean): string | undefined {
   const key = request.get('idempotency-key')
   if (key === undefined && isDemanded) throw keyProblem('é obrigatória nesta operação')
   if (key !== undefined && !isIdempotencyKey(key)) throw keyProblem('deve ter de 1 a 255 caracteres ASCII visíveis')
@@ -195,10 +195,10 @@ export function keyOf(request: Request, isDemanded: boolean): string | undefined
 }
 
 const rawBodyOf = ({ locals }: Response) => locals.rawBody as Buffer | undefined
-export const bodyBytesOf = (response: Response): number => rawBodyOf(response)?.length ?? 0
+export const countBodyBytes = (response: Response): number => rawBodyOf(response)?.length ?? 0
 
 /** Idempotency-Key with the hash of its request. */
-export async function idempotencyOf(
+export async function toIdempotency(
   key: string | undefined,
   request: Request,
   response: Response,
@@ -210,7 +210,7 @@ export async function idempotencyOf(
   const [path = ''] = Object.keys(query).length > 0 ? [originalUrl] : originalUrl.split('?', 1)
   const { method, body } = request
   const arrived = { method, path, body: body as unknown, rawBody: rawBodyOf(response) }
-  return identifyRequest(key, arrived, requestSecret, createTimeSlicer(shareOf(response)))
+  return identifyRequest(key, arrived, requestSecret, createTimeSlicer(toShareKey(response)))
 }
 
 /** Logs each authenticated request when it ends, whatever its outcome; unauthenticated ones are not logged. */
@@ -244,8 +244,8 @@ function describeRequest({ method, baseUrl, originalUrl }: Pick<Request, 'method
   const begin = originalUrl.indexOf(baseUrl) + baseUrl.length
   return {
     method,
-    path: maskedPath(originalUrl.slice(begin, end < 0 ? undefined : end) || '/'),
-    query: end < 0 ? null : maskedQuery(originalUrl.slice(end + 1)),
+    path: maskPath(originalUrl.slice(begin, end < 0 ? undefined : end) || '/'),
+    query: end < 0 ? null : maskQuery(originalUrl.slice(end + 1)),
   }
 }
 
@@ -264,8 +264,8 @@ function describeResponse(request: Request, response: Response) {
     code: problem?.code ?? null,
     traceparent: traceparent ?? null,
     via: via ?? null,
-    body: problem && rawBody && request.body !== undefined ? maskedBody(request.body) : null,
-    details: problem?.details ? keptDetails(problem.details) : null,
+    body: problem && rawBody && request.body !== undefined ? maskBody(request.body) : null,
+    details: problem?.details ? formatDetails(problem.details) : null,
   }
 }
 

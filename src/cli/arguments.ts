@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { commandLine } from '#lib/own-program.ts'
-import { type CliCommand, COMMANDS, find, type Name, usageOf } from './commands.ts'
+import { type CliCommand, COMMANDS, find, type Name, toUsage } from './commands.ts'
 
 /** Meaning of the flags, by name. */
 const FLAG_MEANINGS: Readonly<Record<string, string>> = {
@@ -121,7 +121,7 @@ function helpOnVerb(name: Name): string {
     `${name}: ${summary}`,
     ...(details ? [details] : []),
     '',
-    `usage: ${commandLine(usageOf(name), '[--json]')}`,
+    `usage: ${commandLine(toUsage(name), '[--json]')}`,
     ...(argumentLines.length > 0 ? ['', 'arguments:', ...argumentLines] : []),
     `  ${'[--json]'.padEnd(FLAG_WIDTH)} prints one JSON document`,
     '',

@@ -526,7 +526,7 @@ export function find(words: readonly string[]): { name: Name; rest: readonly str
 }
 
 /** Verb and arguments; what may be omitted stands in brackets. */
-export function usageOf(name: Name): string {
+export function toUsage(name: Name): string {
   const { flags, positional }: CliCommand = COMMANDS[name]
   const words = Object.entries(flags).map(([flag, { required, value, isRepeatable }]) => {
     const named = flag === positional ? value : [`--${flag}`, value ?? []].flat().join(' ')

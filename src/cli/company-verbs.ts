@@ -15,7 +15,7 @@ import {
 import { FiscalDocumentFields, recordFiscalDocument } from '#commands/fiscal-document-commands.ts'
 import { createPaymentType, USUAL_PAYMENT_TYPES } from '#commands/store-commands.ts'
 import { loadMasterKeys } from '#crypto/master-keys.ts'
-import { invalid, refuse } from '#domain/refusals.ts'
+import { refuse, refuseField } from '#domain/refusals.ts'
 import type { CellParts } from '#integrity/company-file.ts'
 import { type ExportReport, exportCompany } from '#integrity/export-company.ts'
 import { type ImportReport, importCompany } from '#integrity/import-company.ts'
@@ -27,15 +27,15 @@ import { inTransaction } from '#postgres/transaction.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import type { Core } from '#service/core.ts'
-import { sealingOf } from './ledger-seal-verbs.ts'
+import { requireSealing } from './ledger-seal-verbs.ts'
 import {
-  accepted,
   type Context,
   companyIdFrom,
   countEvents,
   givenFlags,
   parseIdArgument,
   Refused,
+  requireAccepted,
   type Verbs,
   validateInput,
 } from './verb.ts'
@@ -110,11 +110,11 @@ async function register(
 ): Promise<CompanyObject> {
   const id = await nextCompanyId(pool)
   await found(id)
-  const company = accepted(
+  const company = requireAccepted(
     await runAsSystem<CompanyObject, RegisterCompanyInput>(writer, id, registerCompany, { id, ...input }),
   )
   for (const paymentType of hasPaymentTypes ? USUAL_PAYMENT_TYPES : [])
-    accepted(await runAsSystem(writer, id, createPaymentType, paymentType))
+    requireAccepted(await runAsSystem(writer, id, createPaymentType, paymentType))
   return company
 }
 
@@ -135,7 +135,7 @@ export const companyVerbs: Verbs<'company create' | 'company update'> = {
       const { core, companyId: id } = await companyIdFrom(context, company)
       const isAllowed = values['allow-same-cnpj'] !== undefined
       return withCnpj(context, { id, cnpj: input.cnpj, isAllowed }, async () =>
-        accepted(await runAsSystem<CompanyObject>(core.writer, id, updateCompany, input)),
+        requireAccepted(await runAsSystem<CompanyObject>(core.writer, id, updateCompany, input)),
       )
     },
   },
@@ -148,7 +148,7 @@ export const saleVerbs: Verbs<'sale'> = {
       const id = parseIdArgument(sale)
       const input = { ...validateInput(FiscalDocumentFields, Object.fromEntries(document)), id }
       const { core, companyId } = await companyIdFrom(context, company)
-      return accepted(await runAsSystem<SaleObject>(core.writer, companyId, recordFiscalDocument, input))
+      return requireAccepted(await runAsSystem<SaleObject>(core.writer, companyId, recordFiscalDocument, input))
     },
   },
 }
@@ -157,7 +157,7 @@ async function cellOf(context: Context): Promise<CellParts> {
   const core = await context.core()
   const { databaseUrl } = await context.addresses()
   const masterKey = loadMasterKeys(context.config).current().id
-  return { ...core, databaseUrl, masterKey, sealing: sealingOf(core) }
+  return { ...core, databaseUrl, masterKey, sealing: requireSealing(core) }
 }
 
 /** Writes the file under another name first, readable by its owner only. */
@@ -194,7 +194,7 @@ const Reason = RestoreInput.pick({ reason: true })
 /** @throws Refused if the file cannot be read */
 const readNote = (path: string): Promise<string> =>
   readFile(path, 'utf8').catch((error: Error) => {
-    throw new Refused(invalid('note', error.message))
+    throw new Refused(refuseField('note', error.message))
   })
 
 export const cellVerbs: Verbs<'company export' | 'company import' | 'company remove' | 'company reopen'> = {

@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { KEY_BYTES, modeOf, newKey } from '#access/api-authenticator.ts'
+import { KEY_BYTES, newKey, toKeyMode } from '#access/api-authenticator.ts'
 import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-key-commands.ts'
 import { RestoreInput } from '#commands/company-commands.ts'
 import { rotateMasterKey } from '#crypto/master-key-registry.ts'
 import { loadMasterKeys } from '#crypto/master-keys.ts'
-import { invalid } from '#domain/refusals.ts'
+import { refuseField } from '#domain/refusals.ts'
 import { parseScopes } from '#domain/rights.ts'
 import { CheckpointAltered } from '#integrity/checkpoint.ts'
 import { WrongSealKey } from '#integrity/checkpoint-keys.ts'
@@ -14,24 +14,24 @@ import { checkTables } from '#integrity/table-checks.ts'
 import { ESTIMATED_RATE } from '#ledger/rebuild/build.ts'
 import type { RowDifference, TableParity } from '#ledger/rebuild/compare-tables.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
-import { RESTS, unhurried } from '#lib/background-loops.ts'
+import { createSlowPace, RESTS } from '#lib/background-loops.ts'
 import { newId } from '#lib/ids.ts'
 import { migrateAsOwner } from '#postgres/migrate.ts'
 import { withPool } from '#postgres/pool.ts'
-import { assertLeast, roleOf } from '#postgres/privileges.ts'
+import { assertLeast, loadCurrentRole } from '#postgres/privileges.ts'
 import type { ApiKeyObject } from '#projections/api-keys.ts'
 import { readModel } from '#projections/index.ts'
 import type { Core } from '#service/core.ts'
 import { rebuildDatabase } from '#service/rebuild-database.ts'
-import { sealingOf } from './ledger-seal-verbs.ts'
+import { requireSealing } from './ledger-seal-verbs.ts'
 import {
-  accepted,
   type Context,
   companyIdFrom,
   countEvents,
   givenFlags,
   parseIdArgument,
   Refused,
+  requireAccepted,
   type Verb,
   type Verbs,
   validateInput,
@@ -56,7 +56,7 @@ export const databaseVerbs: Verbs<'database prepare'> = {
         await assertLeast(pool, { onExcess })
         const likeness = { masterKeys: loadMasterKeys(config), keyFile: config.SEAL_KEY_FILE }
         if (like !== undefined) await prepareLike(pool, { likeUrl: like, ...likeness })
-        return { role: await roleOf(pool), excess: excess.join(', ') }
+        return { role: await loadCurrentRole(pool), excess: excess.join(', ') }
       })
     },
     isBad: (result) => (result as PreparedDatabase).excess !== '',
@@ -79,10 +79,10 @@ export const databaseRebuildVerbs: Verbs<'database rebuild'> = {
       const { EVENTSTORE_URL: eventStoreUrl } = config
       if (eventStoreUrl === undefined)
         throw new Refused(
-          invalid('EVENTSTORE_URL', 'not set: the ledgers are in this Postgres; restore a backup instead'),
+          refuseField('EVENTSTORE_URL', 'not set: the ledgers are in this Postgres; restore a backup instead'),
         )
       process.stderr.write(`${LOSSES}\n`)
-      if (yes === undefined) throw new Refused(invalid('yes', CONFIRM))
+      if (yes === undefined) throw new Refused(refuseField('yes', CONFIRM))
       progress.begin('events', null)
       const { core, report } = await rebuildDatabase({
         ...(await addresses()),
@@ -138,7 +138,7 @@ function wordsOf(parity: readonly TableParity[] | null): string {
   return differing.length === 0 ? `${parity.length} tables equal` : `differing: ${differing.join(', ')}`
 }
 
-const PACED = { parallel: 1, pace: unhurried() }
+const PACED = { parallel: 1, pace: createSlowPace() }
 
 export const projectionVerbs: Verbs<'projections'> = {
   'projections verify': verifyVerb,
@@ -171,17 +171,17 @@ export const restoredVerbs: Verbs<'restored'> = {
         throw new CannotRestore('EventStoreDB is unreachable or the service has not caught up with it; retry later')
       const { DATA_DIR: dataDir, EVENTSTORE_URL: eventStoreUrl = null } = context.config
       const place = {
-        ...sealingOf(core),
+        ...requireSealing(core),
         dataDir,
         eventStoreUrl,
         writer: core.writerAfterRestore,
         asOwner: core.asOwner,
       }
       try {
-        return accepted(await restore({ ...place, newId, newInstallationId: randomUUID }, statement))
+        return requireAccepted(await restore({ ...place, newId, newInstallationId: randomUUID }, statement))
       } catch (error) {
         if (error instanceof CheckpointAltered || error instanceof WrongSealKey)
-          throw new Refused(invalid('seal-key', error.message))
+          throw new Refused(refuseField('seal-key', error.message))
         throw error
       }
     },
@@ -192,8 +192,8 @@ export const restoredVerbs: Verbs<'restored'> = {
 function parsePastInstant(text: string): string {
   const ms = Date.parse(text)
   if (!/[Zz]|[+-]\d\d:\d\d$/.test(text) || Number.isNaN(ms))
-    throw new Refused(invalid('lost-after', 'must be a time with an offset, such as 2026-03-10T12:00:00Z'))
-  if (ms > Date.now()) throw new Refused(invalid('lost-after', 'must not be in the future'))
+    throw new Refused(refuseField('lost-after', 'must be a time with an offset, such as 2026-03-10T12:00:00Z'))
+  if (ms > Date.now()) throw new Refused(refuseField('lost-after', 'must not be in the future'))
   return new Date(ms).toISOString()
 }
 
@@ -203,17 +203,19 @@ export const keyVerbs: Omit<Verbs<'key'>, 'key list'> = {
       const scopes = parseScopes(text)
       if (!scopes)
         throw new Refused(
-          invalid('scopes', 'has an unknown scope: give all, read, or scopes such as sales:read,sales:write'),
+          refuseField('scopes', 'has an unknown scope: give all, read, or scopes such as sales:read,sales:write'),
         )
       const { core, companyId, isTest } = await companyIdFrom(context, company)
-      const { key, prefix, hash } = newKey(randomBytes(KEY_BYTES), modeOf(isTest))
+      const { key, prefix, hash } = newKey(randomBytes(KEY_BYTES), toKeyMode(isTest))
       const given = givenFlags({
         expires_at,
         max_amount_per_call: limits['max-amount-per-call'],
         max_amount_per_day: limits['max-amount-per-day'],
       })
       const input = validateInput(CreateApiKeyInput, { name, scopes, prefix, hash, ...given })
-      const { id, ...rest } = accepted(await runAsSystem<ApiKeyObject>(core.writer, companyId, createApiKey, input))
+      const { id, ...rest } = requireAccepted(
+        await runAsSystem<ApiKeyObject>(core.writer, companyId, createApiKey, input),
+      )
       return { id, key, ...rest }
     },
   },
@@ -221,7 +223,7 @@ export const keyVerbs: Omit<Verbs<'key'>, 'key list'> = {
     async run(context, { company, key }) {
       const id = parseIdArgument(key)
       const { core, companyId } = await companyIdFrom(context, company)
-      return accepted(await runAsSystem<ApiKeyObject>(core.writer, companyId, revokeApiKey, { id }))
+      return requireAccepted(await runAsSystem<ApiKeyObject>(core.writer, companyId, revokeApiKey, { id }))
     },
   },
 }

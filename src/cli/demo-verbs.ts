@@ -8,11 +8,11 @@ import { openAuthority, openWitness, serveAuthority, serveWitness } from '#demo/
 import { startSandbox } from '#demo/provider-sandbox/sandbox-console.tsx'
 import { sandboxHelp } from '#demo/provider-sandbox/sandbox-server.ts'
 import { type Answer, createNarrator, type Narrator, tellOrder, tellWebhook } from '#demo/tour.ts'
-import { invalid } from '#domain/refusals.ts'
-import { parseVkey, type VerifierKey, vkeyOf } from '#integrity/note.ts'
-import { streamOf } from '#ledger/command.ts'
+import { refuseField } from '#domain/refusals.ts'
+import { formatVkey, parseVkey, type VerifierKey } from '#integrity/note.ts'
+import { streamName } from '#ledger/command.ts'
 import { requestRefusal } from './service-client.ts'
-import { portOf, Refused, type Verbs } from './verb.ts'
+import { parsePort, Refused, type Verbs } from './verb.ts'
 
 /** Demonstrates a sale on a running service step by step, with real requests and answers. */
 export const demoVerbs: Verbs<'demo'> = {
@@ -29,7 +29,7 @@ export const demoVerbs: Verbs<'demo'> = {
       const store = known?.store
       if (store) await withSandbox(context.config, store, (sandbox) => tellOrder(narrator, store, sandbox))
       narrator.say(`The ledger of ${me.body.data.company.name}, last events`)
-      await showLedger(narrator, events.read(streamOf(me.body.data.company.id), 0))
+      await showLedger(narrator, events.read(streamName(me.body.data.company.id), 0))
       return undefined
     },
   },
@@ -132,7 +132,7 @@ export const providerSandboxVerbs: Verbs<'provider-sandbox'> = {
   'provider-sandbox': {
     async run({ config }, { port = SANDBOX_PORT, secret }) {
       const sandbox = await startSandbox({
-        port: portOf(port),
+        port: parsePort(port),
         secret: secret ?? null,
         storeSecrets: await demoSecrets(config.DATA_DIR),
         log: (line) => process.stdout.write(`${line}\n`),
@@ -158,7 +158,7 @@ const TIME_STAMP_PORT = '4002'
 export const timeStampAuthorityVerbs: Verbs<'time-stamp-authority'> = {
   'time-stamp-authority': {
     async run({ config }, { port = TIME_STAMP_PORT, folder }) {
-      const listening = portOf(port)
+      const listening = parsePort(port)
       const authority = await openAuthority({ folder: folder ?? join(config.DATA_DIR, 'time-stamp-authority') })
       const running = await serveAuthority(authority, listening)
       process.stdout.write(`SEAL_TSA_URL=${running.url}\nSEAL_TSA_CA_FILE=${authority.caFile}\n`)
@@ -180,15 +180,15 @@ const Keys = z.object({ keys: z.array(z.object({ log_vkey: z.string() })) })
 export const witnessVerbs: Verbs<'witness'> = {
   witness: {
     async run({ config }, { log, url = config.PUBLIC_URL, port = WITNESS_PORT, name = DEFAULT_NAME, file }) {
-      const listening = portOf(port)
+      const listening = parsePort(port)
       const path = file ?? join(config.DATA_DIR, 'witness.json')
       const logs = keysOf(log === undefined ? await vkeysOf(url) : log.split('\n'))
       await mkdir(dirname(path), { recursive: true })
-      if (!NAME.test(name)) throw new Refused(invalid('name', 'must have neither blanks nor a plus sign'))
+      if (!NAME.test(name)) throw new Refused(refuseField('name', 'must have neither blanks nor a plus sign'))
       const witness = await openWitness({ file: path, name, logs, now: () => new Date() })
       const running = await serveWitness(witness, listening)
       process.stdout.write(`${[...new Set(logs.map((key) => key.name))].map((each) => `cosigns ${each}\n`).join('')}`)
-      process.stdout.write(`WITNESS_URLS="${running.url} ${vkeyOf(witness.key)}"\n`)
+      process.stdout.write(`WITNESS_URLS="${running.url} ${formatVkey(witness.key)}"\n`)
       await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
       await running.close()
       return undefined
@@ -199,7 +199,7 @@ export const witnessVerbs: Verbs<'witness'> = {
 function keysOf(vkeys: readonly string[]): VerifierKey[] {
   return vkeys.map((vkey) => {
     const key = parseVkey(vkey)
-    if (!key) throw new Refused(invalid('log', `is no verification key: ${vkey}`))
+    if (!key) throw new Refused(refuseField('log', `is no verification key: ${vkey}`))
     return key
   })
 }
@@ -209,6 +209,6 @@ async function vkeysOf(url: string): Promise<string[]> {
   const answer = await fetch(`${url}/proof/keys`).catch(() => null)
   const keys = answer?.ok ? Keys.safeParse(await answer.json()) : null
   if (!keys?.success || keys.data.keys.length === 0)
-    throw new Refused(invalid('log', `is required: no service that has signed a checkpoint answers at ${url}`))
+    throw new Refused(refuseField('log', `is required: no service that has signed a checkpoint answers at ${url}`))
   return keys.data.keys.map(({ log_vkey }) => log_vkey)
 }

@@ -1,4 +1,4 @@
-import { invalid } from '#domain/refusals.ts'
+import { refuseField } from '#domain/refusals.ts'
 import type { AttestationStatus } from '#integrity/attestations.ts'
 import { CheckpointAltered } from '#integrity/checkpoint.ts'
 import {
@@ -15,7 +15,7 @@ import type { SignedCheckpoint } from '#integrity/checkpoint-log.ts'
 import { knownCompanies, readOwnCheckpoints, runCheckpointRound } from '#integrity/checkpoint-schedule.ts'
 import { makeCheckpoint, type Sealing } from '#integrity/checkpoints.ts'
 import { checkRoots } from '#integrity/merkle.ts'
-import { keyIdOf, pemOf } from '#integrity/note.ts'
+import { hashPublicKey, toPem } from '#integrity/note.ts'
 import { LedgerNotIntact, verifyLedger } from '#integrity/verify.ts'
 import type { Core } from '#service/core.ts'
 import { formatAsText } from './terminal.ts'
@@ -39,7 +39,7 @@ const toPrintedCheckpoint = ({ origin, size, root, made_at, note }: SignedCheckp
   note,
 })
 
-export function sealingOf({ sealing }: Pick<Core, 'sealing'>): Sealing {
+export function requireSealing({ sealing }: Pick<Core, 'sealing'>): Sealing {
   if (!sealing) throw new Error('checkpoints: the ledger was opened without a checkpoint directory')
   return sealing
 }
@@ -47,12 +47,12 @@ export function sealingOf({ sealing }: Pick<Core, 'sealing'>): Sealing {
 const sealVerb: Verb<'ledger seal'> = {
   async run(context, { company, all }) {
     if ((company === undefined) === (all === undefined))
-      throw new Refused(invalid('company', 'give either --company or --all'))
+      throw new Refused(refuseField('company', 'give either --company or --all'))
     if (company !== undefined) {
       const { core, companyId } = await companyIdFrom(context, company)
       return withRefusals(async () => {
         context.progress.begin('events', await countEvents(core, companyId))
-        return toPrintedCheckpoint(await verifyAndSeal(context, sealingOf(core), companyId))
+        return toPrintedCheckpoint(await verifyAndSeal(context, requireSealing(core), companyId))
       })
     }
     const core = await context.core()
@@ -68,7 +68,7 @@ const sealVerb: Verb<'ledger seal'> = {
 
 /** Seals all ledgers, then the installation log. */
 async function sealAllLedgers(context: Context, core: Core): Promise<PrintedCheckpoint[]> {
-  const sealing = sealingOf(core)
+  const sealing = requireSealing(core)
   const made: PrintedCheckpoint[] = []
   for (const companyId of await knownCompanies(core, sealing.directory))
     made.push(toPrintedCheckpoint(await verifyAndSeal(context, sealing, companyId)))
@@ -105,8 +105,8 @@ async function withRefusals<T>(work: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (error instanceof LedgerNotIntact) throw notIntactRefusal(error)
     if (error instanceof CheckpointAltered)
-      throw new Refused(invalid('company', `the last checkpoint was changed: ${error.message}`))
-    if (error instanceof WrongSealKey) throw new Refused(invalid('seal-key', error.message))
+      throw new Refused(refuseField('company', `the last checkpoint was changed: ${error.message}`))
+    if (error instanceof WrongSealKey) throw new Refused(refuseField('seal-key', error.message))
     throw error
   }
 }
@@ -114,13 +114,13 @@ async function withRefusals<T>(work: () => Promise<T>): Promise<T> {
 function notIntactRefusal({ companyId, verification }: LedgerNotIntact): Refused {
   const { revision, reason } = verification.first_error ?? {}
   const found = `the ledger of company ${companyId} is not intact: ${reason} at revision ${revision}`
-  return new Refused(invalid('company', `${found}; a checkpoint would vouch for the change`))
+  return new Refused(refuseField('company', `${found}; a checkpoint would vouch for the change`))
 }
 
 const publicKeyVerb: Verb<'ledger public-key'> = {
   async run(context) {
     const { pool, proofs } = await context.reader()
-    const sealing = sealingOf(await proofs())
+    const sealing = requireSealing(await proofs())
     await withRefusals(() => openKeyRing(sealing))
     return (await ringEntries(pool)).map(toPrintedKey)
   },
@@ -129,11 +129,20 @@ const publicKeyVerb: Verb<'ledger public-key'> = {
 
 function toPrintedKey({ vkey, public_key, since, signed_by, note }: RingEntry) {
   const { succession, reason } = parseStatement(note) ?? {}
-  return { key_id: keyIdOf(public_key), since, succession, reason, signed_by, public_key, vkey, pem: pemOf(public_key) }
+  return {
+    key_id: hashPublicKey(public_key),
+    since,
+    succession,
+    reason,
+    signed_by,
+    public_key,
+    vkey,
+    pem: toPem(public_key),
+  }
 }
 
 async function changeKey(context: Context, change: (sealing: Sealing) => Promise<RingEntry>) {
-  const sealing = sealingOf(await context.core())
+  const sealing = requireSealing(await context.core())
   return withRefusals(async () => toPrintedKey(await change(sealing)))
 }
 
@@ -147,7 +156,7 @@ export const ledgerSealVerbs: Verbs<'ledger seal' | 'ledger public-key' | 'seal-
   },
   'seal-key adopt': {
     async run(context, { reason }) {
-      if (!LINE.test(reason)) throw new Refused(invalid('reason', 'must be one line of at most 500 characters'))
+      if (!LINE.test(reason)) throw new Refused(refuseField('reason', 'must be one line of at most 500 characters'))
       return changeKey(context, (sealing) => adoptKey(sealing, reason))
     },
   },

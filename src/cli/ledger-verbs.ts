@@ -8,10 +8,10 @@ import * as z from 'zod'
 import { correctClock } from '#commands/company-commands.ts'
 import { Instant } from '#domain/instant.ts'
 import { Subject } from '#domain/record-values.ts'
-import { invalid, refuse } from '#domain/refusals.ts'
+import { refuse, refuseField } from '#domain/refusals.ts'
 import type { AsOfMoment } from '#integrity/as-of.ts'
 import { auditPack } from '#integrity/audit-pack.ts'
-import { claimStore, installationIdOf } from '#integrity/installation.ts'
+import { claimStore, loadInstallationId } from '#integrity/installation.ts'
 import { exportLines } from '#integrity/ledger-export.ts'
 import type { Envelope } from '#ledger/command.ts'
 import { type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
@@ -25,11 +25,11 @@ import { fullReader } from '#queries/reader.ts'
 import type { Core } from '#service/core.ts'
 import { formatAsText, type Progress } from './terminal.ts'
 import {
-  accepted,
   companyIdFrom,
   countEvents,
   Refused,
   readerFrom,
+  requireAccepted,
   type Verb,
   type Verbs,
   validateInput,
@@ -65,7 +65,7 @@ const historyVerb: Verb<'ledger history'> = {
       const paging = { limit: PAGE, ...(cursor !== null && { cursor }) }
       const page = await listHistory({ ...core, reader: fullReader(core.pool, companyId) }, named, paging)
       if (!page) throw new Refused(refuse('not_found', { subject }))
-      const { data, next } = accepted(page)
+      const { data, next } = requireAccepted(page)
       events.push(...(JSON.parse(`[${data}]`) as Envelope[]))
       cursor = next
     } while (cursor !== null)
@@ -92,8 +92,8 @@ const asOfVerb: Verb<'ledger as-of'> = {
     const moment = validateInput(AsOfFlags, { at }).at
     const { core, companyId } = await companyIdFrom(context, company)
     // Loads the API.
-    const { readAsOf } = await import('#api/read-as-of.ts')
-    const { body } = accepted(await readAsOf(core, companyId, moment, get))
+    const { readPast } = await import('#api/read-as-of.ts')
+    const { body } = requireAccepted(await readPast(core, companyId, moment, get))
     return JSON.parse(String(body)) as object
   },
   show: (answer) => JSON.stringify(answer, null, 2),
@@ -106,7 +106,7 @@ export const ledgerReadVerbs: Verbs<'ledger history' | 'ledger as-of'> = {
 
 const exportVerb: Verb<'ledger export'> = {
   async run(context, { company, from = '0' }) {
-    if (!/^(0|[1-9]\d{0,14})$/.test(from)) throw new Refused(invalid('from', 'must be a whole number from 0 on'))
+    if (!/^(0|[1-9]\d{0,14})$/.test(from)) throw new Refused(refuseField('from', 'must be a whole number from 0 on'))
     const { companyId, ...reader } = await readerFrom(context, company)
     const lines = exportLines(reader.store, companyId, Number(from))
     context.progress.begin('events', Math.max(0, (await countEvents(reader, companyId)) - Number(from)))
@@ -166,7 +166,7 @@ export const ledgerClockVerbs: Verbs<'ledger correct-clock'> = {
       const { core, companyId } = await companyIdFrom(context, company)
       // Runs before the correction, so that an interrupted command can be repeated.
       const brought_back = await resetFutureTimes(core, companyId)
-      accepted(await runAsSystem(core.writer, companyId, correctClock, {}))
+      requireAccepted(await runAsSystem(core.writer, companyId, correctClock, {}))
       const { rows } = await core.pool.query<{ revision: number; last_recorded_at: string }>(
         'select revision, last_recorded_at from ledgers where company_id = $1',
         [companyId],
@@ -199,7 +199,7 @@ export const ledgerCopyVerbs: Verbs<'ledger copy'> = {
 
 /** Claims the target for this installation: its database accepts no other store. */
 const claimTarget = async (target: OutsideStore, pool: Pool): Promise<void> =>
-  claimStore({ newId, now: () => new Date().toISOString() }, target, await installationIdOf(pool))
+  claimStore({ newId, now: () => new Date().toISOString() }, target, await loadInstallationId(pool))
 
 /** @throws Refused */
 function openTarget(address: string): OutsideStore {
@@ -207,15 +207,15 @@ function openTarget(address: string): OutsideStore {
     return createEventStoreDb(address)
   } catch {
     // The client's message may contain a password.
-    throw new Refused(invalid('to', 'must be an address such as esdb://host:2113?tls=false'))
+    throw new Refused(refuseField('to', 'must be an address such as esdb://host:2113?tls=false'))
   }
 }
 
 /** Refusal of a target that the copy leaves unchanged. */
 function copyRefusalOf(error: unknown): Refused | null {
-  if (error instanceof CopyDiffers) return new Refused(invalid('to', differs(error)))
+  if (error instanceof CopyDiffers) return new Refused(refuseField('to', differs(error)))
   if (error instanceof WrongExpectedRevision)
-    return new Refused(invalid('to', `another process writes to ledger ${error.stream} of the target`))
+    return new Refused(refuseField('to', `another process writes to ledger ${error.stream} of the target`))
   return null
 }
 

@@ -1,6 +1,6 @@
 import { access, constants, readFile } from 'node:fs/promises'
 import * as z from 'zod'
-import { invalid } from '#domain/refusals.ts'
+import { refuseField } from '#domain/refusals.ts'
 import { type Checkpoint, parseCheckpoint, parseOrigin } from '#integrity/checkpoint.ts'
 import { type ExportVerification, verifyExport } from '#integrity/ledger-export.ts'
 import { checkRoots } from '#integrity/merkle.ts'
@@ -55,7 +55,7 @@ function parse(line: string): unknown {
   }
 }
 
-const invalidCheckpoint = (reason: string): Refused => new Refused(invalid('checkpoint', reason))
+const invalidCheckpoint = (reason: string): Refused => new Refused(refuseField('checkpoint', reason))
 
 /** Result of a verification, with the checkpoints and keys it used. */
 interface VerificationResult extends Verification {
@@ -91,7 +91,7 @@ const verifyVerb: Verb<'ledger verify'> = {
 /** Null without given keys. */
 async function trustedKeys({ 'public-key': paths, checkpoint }: Flags): Promise<readonly string[] | null> {
   if (paths === undefined) return null
-  if (checkpoint === undefined) throw new Refused(invalid('public-key', 'is used with --checkpoint only'))
+  if (checkpoint === undefined) throw new Refused(refuseField('public-key', 'is used with --checkpoint only'))
   const keys = await Promise.all(paths.split('\n').map((path) => withReadErrors('public-key', readPublicKeys(path))))
   return keys.flat()
 }
@@ -104,14 +104,14 @@ async function readGivenCheckpoints(
 ): Promise<GivenCheckpoint[]> {
   if (path === undefined) return []
   if (!trusted && file !== undefined)
-    throw new Refused(invalid('public-key', 'is required: a checkpoint does not carry its key'))
+    throw new Refused(refuseField('public-key', 'is required: a checkpoint does not carry its key'))
   const keys = trusted ?? (await ownKeys(context))
   return readCheckpoints(await withReadErrors('checkpoint', readFile(path, 'utf8')), keys)
 }
 
 async function ownKeys(context: Context): Promise<string[]> {
-  const { ringOf } = await stored()
-  return (await ringOf(await context.reader()))?.known.map(({ publicKey }) => publicKey) ?? []
+  const { readKnownRing } = await stored()
+  return (await readKnownRing(await context.reader()))?.known.map(({ publicKey }) => publicKey) ?? []
 }
 
 /** Loaded on demand: verifying files needs no database. */
@@ -122,7 +122,7 @@ async function withReadErrors<T>(flag: string, reading: Promise<T>): Promise<T> 
   try {
     return await reading
   } catch (error) {
-    throw new Refused(invalid(flag, `the file could not be read: ${(error as Error).message}`))
+    throw new Refused(refuseField(flag, `the file could not be read: ${(error as Error).message}`))
   }
 }
 
@@ -136,7 +136,7 @@ function requireOwnCheckpoints(
 ): readonly GivenCheckpoint[] {
   const own = ofCompany(given, companyId)
   if (given.length > 0 && own.length === 0)
-    throw new Refused(invalid('checkpoint', `the file has no checkpoint of company ${companyId}`))
+    throw new Refused(refuseField('checkpoint', `the file has no checkpoint of company ${companyId}`))
   return own
 }
 
@@ -150,7 +150,7 @@ async function verifyStored(
   flags: Flags,
   given: readonly GivenCheckpoint[],
 ): Promise<VerificationResult | VerificationResult[]> {
-  const { companiesOf, ringOf, verifySealed } = await stored()
+  const { listCompanyIds, readKnownRing, verifySealed } = await stored()
   const onEvent = () => context.progress.add(1)
   const verifyOne = async (
     reader: ReadingCore,
@@ -158,7 +158,7 @@ async function verifyStored(
     own: readonly GivenCheckpoint[],
   ): Promise<VerificationResult> => ({
     company_id: companyId,
-    ...(await verifySealed(reader, await ringOf(reader), { companyId, heads: own, onEvent })),
+    ...(await verifySealed(reader, await readKnownRing(reader), { companyId, heads: own, onEvent })),
     ...describeComparison(own, flags),
   })
   if (flags.company !== undefined) {
@@ -167,7 +167,7 @@ async function verifyStored(
     return verifyOne(reader, companyId, requireOwnCheckpoints(given, companyId))
   }
   const reader = await context.reader()
-  const companies = new Set([...(await companiesOf(reader)), ...given.map(({ company_id }) => company_id)])
+  const companies = new Set([...(await listCompanyIds(reader)), ...given.map(({ company_id }) => company_id)])
   context.progress.begin('events', await countEvents(reader))
   const results: VerificationResult[] = []
   for (const companyId of [...companies].sort((a, b) => a - b))
@@ -188,13 +188,13 @@ async function verifyFile(
     own = stream === null ? given : requireOwnCheckpoints(given, companyOfStream(stream))
     if (from > 0 && own.length > 0)
       throw new Refused(
-        invalid('file', 'a checkpoint is compared with a ledger from its first event on; export it whole'),
+        refuseField('file', 'a checkpoint is compared with a ledger from its first event on; export it whole'),
       )
     return { watch: checkRoots(own), onEvent: () => progress.add(1) }
   })
   const companyId = found.stream === null ? null : companyOfStream(found.stream)
   if (flags.company !== undefined && flags.company !== String(companyId))
-    throw new Refused(invalid('file', `is no ledger of company ${flags.company}`))
+    throw new Refused(refuseField('file', `is no ledger of company ${flags.company}`))
   return { company_id: companyId, ...found, ...describeComparison(own, flags) }
 }
 

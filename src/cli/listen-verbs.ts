@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { v5 as uuidv5 } from 'uuid'
 import * as z from 'zod'
 import { webAddressSetting } from '#config/setting-values.ts'
-import { SECRET_BYTES, webhookSecretOf } from '#domain/webhook-secret.ts'
+import { formatWebhookSecret, SECRET_BYTES } from '#domain/webhook-secret.ts'
 import { isSubscribed, WEBHOOK_EVENT_GROUPS, WEBHOOK_EVENTS, type WebhookEvent } from '#events/catalogue.ts'
 import { type AttemptResult, createSender, retryDelay_ms, type Sender } from '#webhooks/sender.ts'
 import {
@@ -11,7 +11,7 @@ import {
   RequestRefused,
   type ServiceClient,
   ServiceUnreachable,
-  serviceRefusalOf,
+  toServiceRefusal,
 } from './service-client.ts'
 import { type Verbs, validateInput } from './verb.ts'
 
@@ -58,7 +58,7 @@ export async function* followEventStream({
         ...(state.last !== null && { 'Last-Event-ID': String(state.last) }),
       }
       const response = await service.open(`/events/stream?${query}`, headers, ended)
-      if (!response.ok || !response.body) throw await serviceRefusalOf(response)
+      if (!response.ok || !response.body) throw await toServiceRefusal(response)
       state.isAway = false
       for await (const { id, data, retry } of messagesOf(response.body, () => cut.abort())) {
         if (retry !== undefined) state.retryMs = Number(retry)
@@ -198,7 +198,7 @@ export const listenVerbs: Verbs<'listen'> = {
       const plan = validateInput(Plan, { url, ...given, 'forward-to': target, 'replay-from': from })
       const service = createServiceClient(plan.url, key, randomUUID)
       const { company, after, since } = await resolveStart(service, plan['replay-from'])
-      const secret = plan.secret ?? webhookSecretOf(randomBytes(SECRET_BYTES))
+      const secret = plan.secret ?? formatWebhookSecret(randomBytes(SECRET_BYTES))
       const forwardTo = plan['forward-to']
       const say = (line: object, text: string) => process.stdout.write(`${json ? JSON.stringify(line) : text}\n`)
       const shown = plan.secret === undefined ? secret : null

@@ -3,13 +3,13 @@ import { join, resolve } from 'node:path'
 import * as z from 'zod'
 import { ForgetInput, forgetPerson } from '#commands/forget-person.ts'
 import { PERSON_KINDS } from '#domain/person-values.ts'
-import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
+import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { countMissingKeys, declareKeysLost } from '#ledger/rebuild/replay.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { type ExportWriter, htmlWriter, jsonWriter } from '#panel/person-file.ts'
 import { type ExportedPerson, type ExportPart, exportPersonData } from '#privacy/data-export.ts'
-import { accepted, companyIdFrom, parseIdArgument, Refused, type Verbs, validateInput } from './verb.ts'
+import { companyIdFrom, parseIdArgument, Refused, requireAccepted, type Verbs, validateInput } from './verb.ts'
 
 const KINDS = z.enum(PERSON_KINDS)
 
@@ -43,7 +43,7 @@ export const personVerbs: Verbs<'person forget'> = {
         retention_years,
       })
       // A deleted record has no answer.
-      return answer === null ? { subject } : accepted(answer)
+      return answer === null ? { subject } : requireAccepted(answer)
     },
   },
 }
@@ -114,7 +114,7 @@ export const lostKeyVerbs: Verbs<'person lost-keys'> = {
       const { core, companyId } = await companyIdFrom(context, company)
       const { keys, persons } = await countMissingKeys(core, companyId)
       if (keys > 0) printLine(`ops.person_keys lacks ${keys} keys of ${persons} persons`)
-      if (keys > 0 && yes === undefined) throw new Refused(invalid('yes', CONFIRM))
+      if (keys > 0 && yes === undefined) throw new Refused(refuseField('yes', CONFIRM))
       const lost_keys = keys > 0 ? await declareKeysLost(core, companyId) : 0
       const takes_writes = await core.unblock(companyId)
       if (!takes_writes)

@@ -67,7 +67,7 @@ export function createServiceClient(base: string, key: string, newKey: () => str
       }
       const signal = AbortSignal.timeout(TIMEOUT_MS)
       const response = await send(path, { method, headers, signal, ...(body && { body: JSON.stringify(body) }) })
-      if (!response.ok) throw await serviceRefusalOf(response)
+      if (!response.ok) throw await toServiceRefusal(response)
       const text = await response.text()
       return {
         data: text === '' ? null : JSON.parse(text).data,
@@ -84,7 +84,7 @@ function toUnreachable(error: Error): ServiceUnreachable {
 }
 
 /** The error of an unsuccessful answer. */
-export async function serviceRefusalOf(response: Response): Promise<RequestRefused | ServiceUnreachable> {
+export async function toServiceRefusal(response: Response): Promise<RequestRefused | ServiceUnreachable> {
   const { status, headers } = response
   const { error } = ((await response.json().catch(() => null)) ?? {}) as { error?: Partial<RequestRefused> }
   const code = error?.code ?? `http_${status}`

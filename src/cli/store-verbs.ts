@@ -21,12 +21,12 @@ import type { PaymentTypeObject, StoreObject } from '#projections/stores.ts'
 import { findStore } from '#queries/company-queries.ts'
 import type { Core } from '#service/core.ts'
 import {
-  accepted,
   type Context,
   companyIdFrom,
   givenFlags,
   parseIdArgument,
   Refused,
+  requireAccepted,
   type Verb,
   type Verbs,
   validateInput,
@@ -37,7 +37,7 @@ async function onStore<I extends { alias: string }>(context: Context, command: C
   const { pool, vault, writer } = await context.core()
   const store = await findStore(pool, vault, input.alias)
   if (!store) throw new Refused(refuse('not_found', { alias: input.alias }))
-  return accepted(await runAsSystem<StoreObject, I>(writer, store.companyId, command, input))
+  return requireAccepted(await runAsSystem<StoreObject, I>(writer, store.companyId, command, input))
 }
 
 const switchVerb = (command: Command<SwitchStoreInput>): Verb<'store enable' | 'store disable'> => ({
@@ -69,7 +69,9 @@ export const storeVerbs: Omit<Verbs<'store'>, 'store list'> = {
     async run(context, { company, sandbox, ...values }) {
       const input = validateInput(CreateStoreInput, { ...storeInput(values), sandbox: sandbox !== undefined })
       const { core, companyId } = await companyIdFrom(context, company)
-      return accepted(await runAsSystem<StoreObject, CreateStoreInput>(core.writer, companyId, createStore, input))
+      return requireAccepted(
+        await runAsSystem<StoreObject, CreateStoreInput>(core.writer, companyId, createStore, input),
+      )
     },
   },
   'store update': {
@@ -157,7 +159,7 @@ export const paymentTypeVerbs: Verbs<'payment-type create' | 'payment-type updat
       const answer = usual
         ? runAsSystem<PaymentTypeObject>(core.writer, companyId, updatePaymentType, { ...input, id: usual.id })
         : runAsSystem<PaymentTypeObject>(core.writer, companyId, createPaymentType, input)
-      return accepted(await answer)
+      return requireAccepted(await answer)
     },
   },
   'payment-type update': {
@@ -168,7 +170,7 @@ export const paymentTypeVerbs: Verbs<'payment-type create' | 'payment-type updat
         id === undefined
           ? { id: await findByName(core, companyId, name), ...fields }
           : { id: parseIdArgument(id), ...givenFlags({ name }), ...fields }
-      return accepted(await runAsSystem<PaymentTypeObject>(core.writer, companyId, updatePaymentType, input))
+      return requireAccepted(await runAsSystem<PaymentTypeObject>(core.writer, companyId, updatePaymentType, input))
     },
   },
 }

@@ -29,16 +29,16 @@ import {
 } from '#demo/till/demo-drawer.ts'
 import { createLine, openQueue } from '#demo/till/demo-sales.ts'
 import { createTill, playDay } from '#demo/till/demo-till.ts'
-import { invalid, refuse } from '#domain/refusals.ts'
+import { refuse, refuseField } from '#domain/refusals.ts'
 import type { Command } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { UserObject } from '#projections/users.ts'
 import {
-  accepted,
   type Context,
   companyIdFrom,
   givenFlags,
   Refused,
+  requireAccepted,
   type Verb,
   type Verbs,
   validateInput,
@@ -62,7 +62,7 @@ async function onUser<I extends { id: number }>(
     [companyId, email],
   )
   if (!rows[0]) throw new Refused(refuse('not_found', { email }))
-  return accepted(await runAsSystem<UserObject>(core.writer, companyId, command, { id: rows[0].id, ...rest }))
+  return requireAccepted(await runAsSystem<UserObject>(core.writer, companyId, command, { id: rows[0].id, ...rest }))
 }
 
 interface AccessFlags {
@@ -94,7 +94,7 @@ async function invite(context: Context, company: string, fields: z.infer<typeof 
       [companyId, fields.email],
     )
     const [open] = rows
-    const user = accepted(
+    const user = requireAccepted(
       open
         ? await runAsSystem<UserObject>(writer, companyId, renewInvitation, { id: open.id, ...made })
         : await runAsSystem<UserObject>(writer, companyId, inviteUser, { ...fields, ...made }),
@@ -115,7 +115,7 @@ export const userVerbs: Omit<Verbs<'user'>, 'user list'> = {
       const { password, ...fields } = validateInput(UserFields, fieldsOf(values))
       const { core, companyId } = await companyIdFrom(context, company)
       const input = { ...fields, password_hash: await hashPassword(password) }
-      return accepted(await runAsSystem<UserObject>(core.writer, companyId, createUser, input))
+      return requireAccepted(await runAsSystem<UserObject>(core.writer, companyId, createUser, input))
     },
   },
   'user update': {
@@ -177,7 +177,7 @@ async function credentialsOf(
 ): Promise<Credentials> {
   if (email !== undefined && password !== undefined) return { email, password }
   if (email !== undefined || password !== undefined) {
-    throw new Refused(invalid(email === undefined ? 'email' : 'password', 'give --email and --password together'))
+    throw new Refused(refuseField(email === undefined ? 'email' : 'password', 'give --email and --password together'))
   }
   return (await demoCompany(config)).user
 }

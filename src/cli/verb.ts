@@ -71,10 +71,10 @@ const Port = z
   .refine((port) => port <= 65_535, PORT)
 
 /** Parses a port. @throws Refused */
-export const portOf = (port: string): number => validateInput(z.object({ port: Port }), { port }).port
+export const parsePort = (port: string): number => validateInput(z.object({ port: Port }), { port }).port
 
 /** Result of a command. @throws Refused */
-export function accepted<R extends object>(answer: R | Refusal): R {
+export function requireAccepted<R extends object>(answer: R | Refusal): R {
   if ('refused' in answer) throw new Refused(answer as Refusal)
   return answer
 }

@@ -1,24 +1,24 @@
-import { invalid } from '#domain/refusals.ts'
+import { refuseField } from '#domain/refusals.ts'
 import { CheckpointAltered } from '#integrity/checkpoint.ts'
 import { type KnownRing, knownRing, WrongSealKey } from '#integrity/checkpoint-keys.ts'
 import { knownCompanies, type OwnCheckpoints, readOwnCheckpoints } from '#integrity/checkpoint-schedule.ts'
 import { checkRoots } from '#integrity/merkle.ts'
-import { headOf, type Verification, verifyLedger } from '#integrity/verify.ts'
+import { loadLedgerHead, type Verification, verifyLedger } from '#integrity/verify.ts'
 import type { ReadingCore } from '#service/command-reader.ts'
 import { Refused } from './verb.ts'
 
 /** Known checkpoint keys of this installation; null without a checkpoint directory. @throws Refused */
-export async function ringOf({ proofs }: ReadingCore): Promise<KnownRing | null> {
+export async function readKnownRing({ proofs }: ReadingCore): Promise<KnownRing | null> {
   try {
     const { sealing } = await proofs()
     return sealing && (await knownRing(sealing))
   } catch (error) {
     if (!(error instanceof WrongSealKey)) throw error
-    throw new Refused(invalid('seal-key', error.message))
+    throw new Refused(refuseField('seal-key', error.message))
   }
 }
 
-export const companiesOf = async (reader: ReadingCore): Promise<number[]> =>
+export const listCompanyIds = async (reader: ReadingCore): Promise<number[]> =>
   knownCompanies(reader, (await reader.proofs()).sealing?.directory ?? null)
 
 interface LedgerToVerify extends Pick<OwnCheckpoints, 'heads'> {
@@ -40,7 +40,7 @@ export async function verifySealed(
     return await verifyLedger(reader, companyId, { anchors: kept.anchors, watch, onEvent })
   } catch (error) {
     if (!(error instanceof CheckpointAltered)) throw error
-    const head = await headOf(reader.pool, companyId)
+    const head = await loadLedgerHead(reader.pool, companyId)
     const first_error = { revision: Math.max(0, head.revision), reason: 'seal_altered' } as const
     return { valid: false, checked: 0, ...head, first_error }
   }

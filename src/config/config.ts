@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import * as z from 'zod'
 import { PANEL_LIMITS } from '#access/panel-quota.ts'
-import { SECRET_BYTES, webhookSecretOf } from '#domain/webhook-secret.ts'
+import { formatWebhookSecret, SECRET_BYTES } from '#domain/webhook-secret.ts'
 import { newId } from '#lib/ids.ts'
 import { leadsToPrimary } from '#postgres/cluster.ts'
 import {
@@ -49,7 +49,7 @@ export const createEnvironment = (config: Config): Environment => ({
   retentionYears: config.RETENTION_YEARS,
   storeCommission: config.STORE_COMMISSION_PERCENT,
   newId,
-  newSecret: () => webhookSecretOf(randomBytes(SECRET_BYTES)),
+  newSecret: () => formatWebhookSecret(randomBytes(SECRET_BYTES)),
 })
 
 // Settings with database URLs.

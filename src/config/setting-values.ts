@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs'
 import { isIP } from 'node:net'
 import * as z from 'zod'
-import { masterKeySecretOf } from '#crypto/master-keys.ts'
+import { parseMasterKey } from '#crypto/master-keys.ts'
 import { normalizePercentage, Percentage } from '#domain/money.ts'
 
 // Formats of settings; a description says what is expected.
@@ -154,7 +154,7 @@ export const trustedProxies = z
 const ONE_KEY = '32 random bytes, as base64 or hexadecimal'
 
 function toSecret(text: string, context: z.core.$RefinementCtx): Buffer {
-  const secret = masterKeySecretOf(text.trim())
+  const secret = parseMasterKey(text.trim())
   if (secret) return secret
   context.addIssue('this is no key')
   return z.NEVER

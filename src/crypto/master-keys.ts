@@ -37,7 +37,7 @@ interface Settings {
 }
 
 /** Parses a key in base64 (either alphabet) or hexadecimal. Null for any other text. */
-export function masterKeySecretOf(text: string): Buffer | null {
+export function parseMasterKey(text: string): Buffer | null {
   if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex')
   return /^[\w+/-]{43}=?$/.test(text) ? Buffer.from(text, 'base64') : null
 }
@@ -98,7 +98,7 @@ function secretsIn(path: string): Buffer[] {
   const lines = readFileSync(path, 'utf8').split('\n')
   const texts = lines.map((line) => line.trim()).filter((text) => text !== '')
   return texts.map((text) => {
-    const secret = masterKeySecretOf(text)
+    const secret = parseMasterKey(text)
     if (!secret)
       throw new WrongMasterKey(`${path} should have a key on each line: 32 random bytes, as base64 or hexadecimal`)
     return secret

@@ -7,7 +7,7 @@ import {
   type KeyObject,
 } from 'node:crypto'
 import { Unavailable } from '#lib/errors.ts'
-import { randomBytesOf } from '#lib/ids.ts'
+import { drawRandomBytes } from '#lib/ids.ts'
 
 const VERSION = 1
 const ALGORITHM = 'aes-256-gcm'
@@ -23,7 +23,7 @@ const headBytes = (idBytes: number): number => KEY_ID_AT + idBytes
  * opens only in the same context. Random nonces are safe for 2^32 seals per key (NIST SP 800-38D).
  */
 function sealEnvelope(plain: Buffer, keyId: Buffer, key: CipherKey, context: string): Buffer {
-  const nonce = randomBytesOf(NONCE_BYTES)
+  const nonce = drawRandomBytes(NONCE_BYTES)
   const cipher = createCipheriv(ALGORITHM, key, nonce)
   cipher.setAAD(Buffer.from(context))
   // GCM is a stream mode: `final` returns no bytes.
@@ -141,7 +141,7 @@ export const toMasterKey = (secret: Buffer): MasterKey => ({
 })
 
 /** Id of the master key that sealed a value. */
-export function sealedBy(sealed: Buffer): string {
+export function getSealingKeyId(sealed: Buffer): string {
   const id = envelopeKeyId(sealed, ID_BYTES)
   if (!id) throw new Error('not a sealed value: wrong version or length')
   return id.toString('hex')
@@ -154,7 +154,7 @@ export function createVault(keys: MasterKeyRing): Vault {
       return sealEnvelope(plain, Buffer.from(id, 'hex'), cipherKey, context)
     },
     open(sealed, context) {
-      const id = sealedBy(sealed)
+      const id = getSealingKeyId(sealed)
       const key = keys.find(id)
       if (!key) throw new UnknownMasterKey(id)
       return openEnvelope(sealed, ID_BYTES, key.cipherKey, context)
@@ -163,7 +163,7 @@ export function createVault(keys: MasterKeyRing): Vault {
 }
 
 /** Context of a sealed value: the table and primary key of its row. */
-export const contextOf = (table: string, pk: readonly (string | number)[]): string => [table, ...pk].join('/')
+export const sealContext = (table: string, pk: readonly (string | number)[]): string => [table, ...pk].join('/')
 
 /** Seals a JSON value. */
 export const sealJson = (vault: Vault, value: unknown, context: string): Buffer =>
@@ -186,7 +186,7 @@ const sealed = (table: string, column: string, ...pk: string[]): SealedColumn =>
   table,
   column,
   pk,
-  contextOf: (values) => contextOf(table, values),
+  contextOf: (values) => sealContext(table, values),
 })
 
 /** All columns sealed by a master key. A rotation reseals them. */
@@ -196,5 +196,5 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
   sealed('imports', 'file', 'company_id', 'user_id'),
   sealed('installation_secrets', 'secret', 'name'),
   sealed('second_factors', 'secret', 'id'),
-  { table: 'person_keys', column: 'wrapped', pk: ['key_id'], contextOf: (values) => contextOf('person_key', values) },
+  { table: 'person_keys', column: 'wrapped', pk: ['key_id'], contextOf: (values) => sealContext('person_key', values) },
 ]

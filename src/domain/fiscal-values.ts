@@ -163,7 +163,7 @@ export const FISCAL_CODES = ['gtin', 'ncm', 'cest', ...ITEM_TAX_FIELDS] as const
 /** Codes of an item for fiscal documents. Fields without a value have no key. */
 export type FiscalCodes = { [F in (typeof FISCAL_CODES)[number]]?: string }
 
-export function fiscalCodesOf(item: { readonly [F in (typeof FISCAL_CODES)[number]]?: string | null }): FiscalCodes {
+export function pickFiscalCodes(item: { readonly [F in (typeof FISCAL_CODES)[number]]?: string | null }): FiscalCodes {
   const codes: FiscalCodes = {}
   for (const field of FISCAL_CODES) {
     const code = item[field]

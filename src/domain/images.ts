@@ -43,7 +43,7 @@ function contrast(one: Rgb, other: Rgb): number {
 }
 
 /** Contrast of two colours (WCAG 2.1), 1 to 21. */
-export const contrastOf = (one: string, other: string): number => contrast(toRgb(one), toRgb(other))
+export const contrastColors = (one: string, other: string): number => contrast(toRgb(one), toRgb(other))
 
 /** The first of 21 steps from the colour to black or white that is legible on all of `papers`. */
 function legible(color: Rgb, towards: Rgb, papers: readonly Rgb[]): Rgb {

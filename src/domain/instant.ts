@@ -327,7 +327,7 @@ const FROM_EASTER: readonly (readonly [days: number, name: string])[] = [
 ]
 
 /** Easter Sunday of a year, by the Gregorian computus of Meeus, Jones and Butcher. */
-export function easterOf(year: number): string {
+export function easterSunday(year: number): string {
   const [a, b, c] = [year % 19, Math.floor(year / 100), year % 100]
   const [d, e] = [Math.floor(b / 4), b % 4]
   const g = Math.floor((b - Math.floor((b + 8) / 25) + 1) / 3)
@@ -344,7 +344,7 @@ export function holidayOn(date: string): string | null {
   const year = Number(date.slice(0, 4))
   const fixed = FIXED.find(([day, , since = 0]) => day === date.slice(5) && year >= since)
   if (fixed) return fixed[1]
-  const easter = easterOf(year)
+  const easter = easterSunday(year)
   return FROM_EASTER.find(([days]) => addDays(easter, days) === date)?.[1] ?? null
 }
 

@@ -96,7 +96,7 @@ export function netOfSurcharge(amountCents: number, feePercent: string): number 
 }
 
 /** `percent` of a non-negative amount (cents), rounded half up; for commissions. */
-export function percentOf(cents: number, percent: string): number {
+export function takePercent(cents: number, percent: string): number {
   return exact(halfUp(natural(cents) * BigInt(percentHundredths(percent)), 10_000n))
 }
 

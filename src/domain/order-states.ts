@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { fromCents, percentOf, toCents } from './money.ts'
+import { fromCents, takePercent, toCents } from './money.ts'
 
 /** Statuses of an order and of each of its payments (ORDER-3, ORDER-4). */
 export const ORDER_STATUSES = ['pending', 'paid', 'failed', 'cancelled', 'refunded'] as const
@@ -102,7 +102,7 @@ interface OrderPayment {
  * Derives the order's status from its payments and a cancellation by its store, so that the order of their news does
  * not matter (ORDER-5, ORDER-9, ADR-0014). `payments` are in the order of their attempts.
  */
-export function orderStatusOf(payments: readonly OrderPayment[], isCancelledByStore = false): OrderStatus {
+export function decideOrderStatus(payments: readonly OrderPayment[], isCancelledByStore = false): OrderStatus {
   const known = payments.filter((payment) => payment.provider_payment_id !== null)
   const has = (status: OrderStatus) => known.some((payment) => payment.status === status)
   if (has('paid')) return 'paid'
@@ -128,7 +128,7 @@ export const canBePaid = ({
 }): boolean => cancelled_at === null && !hasBeenPaid(payments)
 
 /** Payment that carries a paid order: the current one while it is paid, else the first paid one; null if none. */
-export function carrierOf<P extends OrderPayment>(payments: readonly P[], current: string | null): P | null {
+export function findCarrier<P extends OrderPayment>(payments: readonly P[], current: string | null): P | null {
   const paid = payments.filter((payment) => payment.provider_payment_id !== null && payment.status === 'paid')
   return paid.find((payment) => payment.provider_payment_id === current) ?? paid[0] ?? null
 }
@@ -138,8 +138,8 @@ export function carrierOf<P extends OrderPayment>(payments: readonly P[], curren
  * refunds never exceed the commission.
  */
 export function commissionRefunded(paid: string, percentage: string, refunded: string): string {
-  const stays = percentOf(toCents(paid) - toCents(refunded), percentage)
-  return fromCents(percentOf(toCents(paid), percentage) - stays)
+  const stays = takePercent(toCents(paid) - toCents(refunded), percentage)
+  return fromCents(takePercent(toCents(paid), percentage) - stays)
 }
 
 /** Split of a paid amount between service and store, in exact cents. */
@@ -154,9 +154,9 @@ interface Split {
  * The commission is the percentage of the amount, rounded half up to cents; the store gets the rest, so that both add
  * up.
  */
-export function splitOf(amount: string, percentage: string): Split {
+export function splitCommission(amount: string, percentage: string): Split {
   const cents = toCents(amount)
-  const share = percentOf(cents, percentage)
+  const share = takePercent(cents, percentage)
   return { percentage, amount: fromCents(share), store_amount: fromCents(cents - share) }
 }
 
@@ -190,24 +190,24 @@ function isSame(one: string, other: string): boolean {
 const aliasHalf = (secret: Buffer, alias: string, id: number): string => macOf(secret, 'order', alias, id)
 
 /** Token of an order: its id, a MAC of store and id, and a MAC of the unique reference (ORDER-30, ADR-0025). */
-export const tokenOf = (secret: Buffer, { id, store_alias, provider_reference }: LinkedOrder): string =>
+export const createOrderToken = (secret: Buffer, { id, store_alias, provider_reference }: LinkedOrder): string =>
   `${id}-${aliasHalf(secret, store_alias, id)}${macOf(secret, 'reference', provider_reference)}`
 
 /** Order id of a token that was issued here for the store; null otherwise. Needs no database. */
-export function orderIdOf(secret: Buffer, alias: string, token: string): number | null {
+export function parseOrderToken(secret: Buffer, alias: string, token: string): number | null {
   const [, id, half = ''] = TOKEN.exec(token) ?? []
   return id !== undefined && isSame(half, aliasHalf(secret, alias, Number(id))) ? Number(id) : null
 }
 
 /** Verifies the token of an order in constant time. */
-export const isTokenOf = (secret: Buffer, token: string, order: LinkedOrder): boolean =>
-  isSame(token, tokenOf(secret, order))
+export const isOrderToken = (secret: Buffer, token: string, order: LinkedOrder): boolean =>
+  isSame(token, createOrderToken(secret, order))
 
 /** CSRF code of forms on the token's page: only the page contains it. */
-export const formCodeOf = (secret: Buffer, token: string): string => macOf(secret, 'form', token)
+export const createFormCode = (secret: Buffer, token: string): string => macOf(secret, 'form', token)
 
 export const isFormCode = (secret: Buffer, token: string, code: string): boolean =>
-  isSame(code, formCodeOf(secret, token))
+  isSame(code, createFormCode(secret, token))
 
 /** Path of the pages for buyers. */
 export const CHECKOUT = '/pagar'
@@ -215,13 +215,13 @@ export const CHECKOUT = '/pagar'
 type Payable = LinkedOrder & { readonly payments: readonly OrderPayment[]; readonly cancelled_at: string | null }
 
 /** Payment link of an order; null if it can no longer be paid. */
-export const paymentUrlOf = ({ secret, publicUrl }: PaymentLinks, order: Payable): string | null =>
+export const toPaymentUrl = ({ secret, publicUrl }: PaymentLinks, order: Payable): string | null =>
   publicUrl !== null && canBePaid(order)
-    ? `${publicUrl}${CHECKOUT}/${order.store_alias}/${tokenOf(secret, order)}`
+    ? `${publicUrl}${CHECKOUT}/${order.store_alias}/${createOrderToken(secret, order)}`
     : null
 
 /** Adds the payment link to an order's JSON text. */
 export function withPaymentUrl(links: PaymentLinks, record: string): string {
-  const url = paymentUrlOf(links, JSON.parse(record))
+  const url = toPaymentUrl(links, JSON.parse(record))
   return `${record.slice(0, -1)},"payment_url":${JSON.stringify(url)}}`
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { addDays, addMonths, workingDayFrom } from './instant.ts'
-import { fromCents, percentOf, toCents } from './money.ts'
+import { fromCents, takePercent, toCents } from './money.ts'
 import { bareTaxNumber, isCnpj } from './person-values.ts'
 import { boundedText, limitedText, orNone } from './text.ts'
 
@@ -74,7 +74,7 @@ export function equalParts(cents: number, count: number): number[] {
 }
 
 /** The acquirer's part of a payment, and its payments of the rest on working days; null without an acquirer. */
-export function acquiredOf(
+export function toAcquiredPayment(
   terms: AcquirerTerms,
   { cents, instalments, daySold }: { readonly cents: number; readonly instalments: number; daySold(): string },
 ): Acquired | null {
@@ -82,7 +82,7 @@ export function acquiredOf(
   const hasRate = [terms.acquirer_rate, terms.acquirer_rate_2_6, terms.acquirer_rate_7_12].some((rate) => rate !== null)
   if (!hasRate && days === null) return null
   const rate = rateOf(terms, instalments)
-  const fee = rate === null ? 0 : percentOf(cents, rate)
+  const fee = rate === null ? 0 : takePercent(cents, rate)
   const acquirer_fee = fromCents(fee)
   if (days === null) return { acquirer_fee }
   const day = daySold()
@@ -146,7 +146,7 @@ export interface SalePaymentDetails {
   end_to_end_id?: string
 }
 
-export function paymentDetailsOf({ card, end_to_end_id }: DetailsInput): SalePaymentDetails {
+export function toPaymentDetails({ card, end_to_end_id }: DetailsInput): SalePaymentDetails {
   const details: SalePaymentDetails = {}
   if (card && Object.values(card).some((value) => value !== null && value !== undefined)) {
     const { brand = null, nsu = null, authorization = null, installments = null } = card
@@ -159,7 +159,7 @@ export function paymentDetailsOf({ card, end_to_end_id }: DetailsInput): SalePay
 
 /** The first detail that a payment in cash cannot have; null if there is none. */
 export function detailRefusedOnCash(input: DetailsInput): { field: string; message: string } | null {
-  const { card, end_to_end_id } = paymentDetailsOf(input)
+  const { card, end_to_end_id } = toPaymentDetails(input)
   if (card) return { field: 'card', message: 'não vale para pagamento em dinheiro' }
   return end_to_end_id ? { field: 'end_to_end_id', message: 'não vale para pagamento em dinheiro' } : null
 }
@@ -179,7 +179,7 @@ export interface PaymentAmounts {
 }
 
 /** What changed hands, in cents; negative if the discount exceeds the rest. */
-export const receivedCents = ({ amount, interest, fine, discount, excess }: PaymentAmounts): number =>
+export const sumReceived = ({ amount, interest, fine, discount, excess }: PaymentAmounts): number =>
   toCents(amount) + toCents(interest) + toCents(fine) - toCents(discount) + toCents(excess)
 
 /** What each open amount gets of a sum, in the given order. What is left over covers none. */
@@ -211,7 +211,7 @@ export const PIX = 'pix'
 export const BOLETO = 'bolbradesco'
 
 /** Own method for the provider's method id; other names are card brands. */
-export function methodOf(paymentMethodId: string): OnlineMethod {
+export function toOnlineMethod(paymentMethodId: string): OnlineMethod {
   if (paymentMethodId === PIX) return 'pix'
   return paymentMethodId === BOLETO ? 'boleto' : 'card'
 }

@@ -169,7 +169,7 @@ export type ScannedReceipt =
   | null
 
 /** Reads codes in any order, with or without white space between them; a repeated part counts once. */
-export function scannedReceipt(text: string): ScannedReceipt {
+export function parseScannedReceipt(text: string): ScannedReceipt {
   if (text.length > MAX_RECEIPT_TEXT) return null
   const parts = new Map<number, string>()
   let count = 0

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { isGtin } from './fiscal-values.ts'
-import { invalid, type Refusal } from './refusals.ts'
+import { type Refusal, refuseField } from './refusals.ts'
 import { exactText, expects, isPlaceholderCode, limitedText, storedText, withoutInvisible } from './text.ts'
 
 /** Without invisible characters, and a GTIN without the blanks and hyphens of labels: `789 1234 567895`. */
@@ -105,22 +105,22 @@ export const MetadataInput = z
 export type MetadataInput = z.infer<typeof MetadataInput>
 
 /** Metadata after a request; null without a key. Absent in the request: as before. Null: none. */
-export function mergedMetadata(
+export function mergeMetadata(
   before: Metadata | null,
   given: MetadataInput | null | undefined,
 ): Metadata | null | Refusal {
   if (given === undefined) return before
   const after = Object.entries({ ...before, ...given }).filter(([, value]) => value)
   if (given === null || after.length === 0) return null
-  return after.length > MAX_KEYS ? invalid('metadata', TOO_MANY) : (Object.fromEntries(after) as Metadata)
+  return after.length > MAX_KEYS ? refuseField('metadata', TOO_MANY) : (Object.fromEntries(after) as Metadata)
 }
 
 /** Metadata of a whole record. */
 export const wholeMetadata = (given: MetadataInput | null | undefined): Metadata | null =>
-  mergedMetadata(null, given) as Metadata | null
+  mergeMetadata(null, given) as Metadata | null
 
 /** Member of the event of a new record; none without metadata. */
-export function metadataOf({ metadata }: { readonly metadata?: MetadataInput | null | undefined }) {
+export function toEventMetadata({ metadata }: { readonly metadata?: MetadataInput | null | undefined }) {
   const whole = metadata ? wholeMetadata(metadata) : null
   return whole && { metadata: whole }
 }

@@ -62,10 +62,10 @@ export function refuse(code: RefusalCode, details?: Record<string, unknown>): Re
 }
 
 /** Refusal of an erased person, or one queued for erasure; subject as in `customer/9`. */
-export const forgotten = (subject: string): Refusal => refuse('person_forgotten', { subject })
+export const refuseForgotten = (subject: string): Refusal => refuse('person_forgotten', { subject })
 
 /** `validation_failed` for one field, in the format of describeIssues. */
-export function invalid(field: string, message: string): Refusal {
+export function refuseField(field: string, message: string): Refusal {
   return refuse('validation_failed', { fields: { [field]: [message] }, unknown_fields: [] })
 }
 

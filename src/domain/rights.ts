@@ -156,7 +156,7 @@ export const ROLE_PRESETS: Readonly<Record<Role, RolePermissions>> = {
 }
 
 /** Permissions of a role: those that the company gave it, or its preset. Owners always have all. */
-export function permissionsOf(role: Role, adjusted: AdjustedRoles = {}): RolePermissions {
+export function toRolePermissions(role: Role, adjusted: AdjustedRoles = {}): RolePermissions {
   const own = role === 'owner' ? undefined : adjusted[role]
   return own ? { role, ...own } : ROLE_PRESETS[role]
 }
@@ -173,12 +173,12 @@ export const isLimited = (permission: Permission): permission is LimitedPermissi
   (LIMITED_PERMISSIONS as readonly Permission[]).includes(permission)
 
 /** Limit of a permission in cents; null: unlimited. */
-export const limitOf = ({ limits }: Pick<RolePermissions, 'limits'>, permission: Permission): number | null =>
+export const getLimit = ({ limits }: Pick<RolePermissions, 'limits'>, permission: Permission): number | null =>
   isLimited(permission) ? limits[permission] : null
 
 /** Whether a role has a permission for an operation of this value in cents. */
 export function mayUpTo(role: RolePermissions, permission: Permission, cents: number): boolean {
-  const limit = limitOf(role, permission)
+  const limit = getLimit(role, permission)
   return may(role, permission) && (limit === null || cents <= limit)
 }
 
@@ -210,7 +210,7 @@ export function withRequired(permissions: readonly Permission[]): readonly Permi
 }
 
 /** The permissions that one requires. */
-export const requiredBy = (permission: Permission): readonly Permission[] =>
+export const listRequired = (permission: Permission): readonly Permission[] =>
   withRequired([permission]).filter((other) => other !== permission)
 
 /**

@@ -2,7 +2,7 @@
 export const SECRET_BYTES = 32
 
 /** Text of a secret: `whsec_` and the bytes in base64. The whole text is the key of the HOOK-13 signature. */
-export const webhookSecretOf = (random: Buffer): string => `whsec_${random.toString('base64')}`
+export const formatWebhookSecret = (random: Buffer): string => `whsec_${random.toString('base64')}`
 
 /** Secret of an endpoint (`whsec_…`); during a rotation also the next one, which replaces it at `switch_at`. */
 export interface SigningSecrets {

@@ -13,7 +13,7 @@ import { saleEvents } from './sale-events.ts'
 import { tillEvents } from './till-events.ts'
 
 /** Returns the personal fields of an event by type and version; none for unknown types. */
-export function personalFieldsOf(
+export function indexPersonalFields(
   types: Readonly<Record<string, EventType<unknown>>>,
 ): (event: { readonly type: string; readonly version: number }) => readonly PersonalField[] {
   const known = new Map(Object.entries(types))
@@ -108,12 +108,12 @@ const READ_SCOPES: Readonly<Record<EventResource, Scope>> = {
 }
 
 /** Scope that a key needs for its endpoints to receive an event. */
-export const readScopeOf = (event: WebhookEvent): Scope =>
+export const getReadScope = (event: WebhookEvent): Scope =>
   READ_SCOPES[event.slice(0, event.indexOf('.')) as EventResource]
 
 /** Whether a key with these scopes may receive an event; null: the company itself, which may receive all. */
 export const isDeliverable = (scopes: readonly string[] | null, event: WebhookEvent): boolean =>
-  scopes === null || scopes.includes(readScopeOf(event))
+  scopes === null || scopes.includes(getReadScope(event))
 
 /** Every event, those of later versions included; the basic ones. */
 export const WEBHOOK_EVENT_GROUPS = ['*', 'basic'] as const

@@ -36,7 +36,7 @@ export function eventType<S extends z.ZodRawShape>(subject: EventType<unknown>['
 }
 
 /** Kinds of record that an event type concerns. */
-export const kindsOf = ({ subject }: EventType<unknown>): readonly string[] =>
+export const listSubjectKinds = ({ subject }: EventType<unknown>): readonly string[] =>
   typeof subject === 'string' ? [subject] : subject
 
 /** Declares the next version of an event type: its whole shape, and the conversion from the previous version. */
@@ -56,7 +56,7 @@ export function newVersion<D, S extends z.ZodRawShape>(
  * Converts events of any stored version to the newest one; returns current ones unchanged.
  * @throws Unavailable for a version newer than these types: skipping it would give different tables
  */
-export function upcasterOf(types: Readonly<Record<string, EventType<unknown>>>): (event: Envelope) => Envelope {
+export function createUpcaster(types: Readonly<Record<string, EventType<unknown>>>): (event: Envelope) => Envelope {
   const known = new Map(Object.entries(types))
   return (event) => {
     const type = known.get(event.type)

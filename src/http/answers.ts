@@ -74,7 +74,7 @@ interface Caller {
 const STRANGERS = 0
 
 /** Limiter key of a request: its company. */
-export function shareOf({ locals }: Pick<Response, 'locals'>): ShareKey {
+export function toShareKey({ locals }: Pick<Response, 'locals'>): ShareKey {
   const { caller, session } = locals as Partial<Record<'caller' | 'session', Caller>>
   return (caller ?? session)?.companyId ?? STRANGERS
 }
@@ -84,7 +84,7 @@ const CODINGS = ['br', 'gzip'] as const
 export type Coding = (typeof CODINGS)[number]
 
 /** Preferred coding by Accept-Encoding; null if the client accepts none of them (RFC 9110, 12.5.3). */
-export function codingOf(acceptEncoding: string | undefined): Coding | null {
+export function negotiateCoding(acceptEncoding: string | undefined): Coding | null {
   if (acceptEncoding === undefined) return null
   const weights = new Map<string, number>()
   for (const part of acceptEncoding.toLowerCase().split(',')) {
@@ -155,13 +155,13 @@ export interface Representation extends Readonly<Partial<Record<Coding, Buffer>>
 
 const DIGEST_BYTES = 16
 
-export function etagOf(identity: Buffer | string): string {
+export function createEtag(identity: Buffer | string): string {
   const digest = createHash('sha256').update(identity).digest().subarray(0, DIGEST_BYTES)
   return `W/"${digest.toString('base64url')}"`
 }
 
-export function representationOf(identity: Buffer, type?: string): Representation {
-  return { etag: etagOf(identity), identity, ...(type !== undefined && { type }) }
+export function toRepresentation(identity: Buffer, type?: string): Representation {
+  return { etag: createEtag(identity), identity, ...(type !== undefined && { type }) }
 }
 
 /**
@@ -187,7 +187,7 @@ export function createFixedAnswer(
     return coded
   }
   return async (response) => {
-    representation ??= representationOf(Buffer.from(make()), type)
+    representation ??= toRepresentation(Buffer.from(make()), type)
     await sendRepresentation(response, representation, compressOnce)
   }
 }
@@ -230,8 +230,9 @@ async function sendCoded<R extends Omit<Representation, 'etag'>>(
   compress: Compress,
 ): Promise<R> {
   const { identity, type } = representation
-  const coding = identity.length < COMPRESSED_FROM_BYTES ? null : codingOf(response.req.headers['accept-encoding'])
-  const coded = coding && (representation[coding] ?? (await compress(identity, coding, shareOf(response))))
+  const coding =
+    identity.length < COMPRESSED_FROM_BYTES ? null : negotiateCoding(response.req.headers['accept-encoding'])
+  const coded = coding && (representation[coding] ?? (await compress(identity, coding, toShareKey(response))))
   if (!coding || !coded) {
     sendBytes(response, status, identity, type)
     return representation

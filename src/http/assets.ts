@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import express, { type Response, type Router } from 'express'
 import { brandPalette } from '#domain/images.ts'
 import { projectRoot } from '#lib/own-program.ts'
-import { type Coding, codingOf, compressFully } from './answers.ts'
+import { type Coding, compressFully, negotiateCoding } from './answers.ts'
 
 /** A static file of the pages. */
 interface AssetFile {
@@ -84,7 +84,7 @@ async function send(response: Response, asset: Asset): Promise<void> {
   response.setHeader('Cache-Control', 'public, max-age=31536000, immutable')
   response.setHeader('Content-Type', type)
   response.vary('Accept-Encoding')
-  const coding = isText(asset) ? codingOf(response.req.headers['accept-encoding']) : null
+  const coding = isText(asset) ? negotiateCoding(response.req.headers['accept-encoding']) : null
   if (!coding) return void response.send(bytes)
   const making = coded.get(coding) ?? compressFully(bytes, coding)
   coded.set(coding, making)

@@ -1,12 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import type { BytesLeft, Charge } from '#access/api-authenticator.ts'
-import { networkOf } from '#access/login-limits.ts'
+import { toNetwork } from '#access/login-limits.ts'
 import { TenantLimitExceeded } from '#lib/errors.ts'
 import { createTimeSlicer, type KeyedSemaphore } from '#lib/fair-sharing.ts'
 import { JsonLimitExceeded, type JsonLimits, parseBoundedJson, RepeatedMember } from '#lib/json.ts'
 import type { MemoryBudget, MemoryUse } from '#lib/memory.ts'
-import { isJsonType, shareOf } from './answers.ts'
+import { isJsonType, toShareKey } from './answers.ts'
 import { Problem, problemOfReason } from './problems.ts'
 
 /** Counts the bytes of a body against the daily limit of its company. */
@@ -70,7 +70,7 @@ export type BodyBudget = (request: Request, response: Response) => MemoryUse
 export const companyBodyBudget =
   (bodies: MemoryBudget): BodyBudget =>
   (_request, response) =>
-    bodies.open(shareOf(response))
+    bodies.open(toShareKey(response))
 
 /** Memory for bodies of unauthenticated clients. Each kind has its own, so that none exhausts another. */
 export interface UnauthenticatedBodies {
@@ -84,7 +84,7 @@ export interface UnauthenticatedBodies {
 export const unauthenticatedBodyBudget =
   (bodies: MemoryBudget): BodyBudget =>
   (request) =>
-    bodies.open(networkOf(request.ip ?? ''))
+    bodies.open(toNetwork(request.ip ?? ''))
 
 /** Legitimate maximum: an upload of 1,000 sales, or a check of 50,000 products by a till. */
 const LIMITS: JsonLimits = {
@@ -156,7 +156,7 @@ async function parseBytes(bytes: Buffer, response: Response): Promise<unknown> {
   // A decoder would replace invalid bytes by U+FFFD, and the ledger would keep them forever.
   if (!isUtf8(bytes)) throw new Problem('malformed_json')
   try {
-    return await parseBoundedJson(bytes, LIMITS, createTimeSlicer(shareOf(response)))
+    return await parseBoundedJson(bytes, LIMITS, createTimeSlicer(toShareKey(response)))
   } catch (error) {
     if (error instanceof JsonLimitExceeded)
       throw new Problem('validation_failed', { fields: { body: [BEYOND[error.limit]] }, unknown_fields: [] })
@@ -213,7 +213,7 @@ export function limitLargeRequests(semaphore: KeyedSemaphore): RequestHandler {
     const gone = new AbortController()
     const abortWait = () => gone.abort()
     response.once('close', abortWait)
-    const release = await semaphore.acquire(shareOf(response), gone.signal)
+    const release = await semaphore.acquire(toShareKey(response), gone.signal)
     response.off('close', abortWait)
     if (!release) throw new TenantLimitExceeded('too many large requests of the company are queued; try again later')
     if (response.closed) release()

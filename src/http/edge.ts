@@ -14,7 +14,7 @@ import { ProviderMisconfigured, ProviderUnavailable, StoreNotConnected } from '#
 import { isOutage } from '#postgres/database.ts'
 import { sendProblem } from './answers.ts'
 import { bySpecificity } from './paths.ts'
-import { httpStatusOf, Problem, problemOfReason } from './problems.ts'
+import { Problem, problemOfReason, toHttpStatus } from './problems.ts'
 
 /** Refuses a request without a Host, or with several: a proxy may have seen another one (RFC 9112, 3.2). */
 export const requireHost: RequestHandler = ({ rawHeaders, httpVersion }, _response, next) => {
@@ -76,7 +76,7 @@ export function limitUnauthenticatedBy(addresses: AddressLimit): LimitUnauthenti
   return async (request, response) => {
     const rate = await addresses.consume(request.ip ?? '')
     showRate(response, rate)
-    if (rate.limited) throw limited(rate)
+    if (rate.limited) throw rateLimitProblem(rate)
   }
 }
 
@@ -122,7 +122,7 @@ export function answerCounted(addresses: AddressLimit, answer: AnswerProblem): A
   }
 }
 
-export const limited = (rate: Pick<Rate, 'retryAfter'>): Problem =>
+export const rateLimitProblem = (rate: Pick<Rate, 'retryAfter'>): Problem =>
   new Problem('rate_limited', undefined, { 'Retry-After': String(rate.retryAfter) })
 
 /**
@@ -142,7 +142,7 @@ export function requestId(newId: () => string): RequestHandler {
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/
 
 /** Notes the trace context of a request, which is logged and passed on to its webhooks. A malformed one is ignored. */
-export const traced: RequestHandler = (request, response, next) => {
+export const traceRequest: RequestHandler = (request, response, next) => {
   const [, trace, parent, flags] = TRACEPARENT.exec(request.headers.traceparent?.toString() ?? '') ?? []
   if (trace !== undefined) response.locals.traceparent = `00-${trace}-${parent}-${flags}`
   next()
@@ -251,7 +251,7 @@ export function problemHandler(log: LogError, answer: AnswerProblem = answerProb
   return (error, request, response, _next) => {
     // The rest of the request was unreadable and already answered (malformed-requests.ts).
     if (response.locals.isRefused) return
-    const problem = problemOf(error)
+    const problem = toProblem(error)
     // Only the operator can fix these.
     if (
       problem.code === 'internal_error' ||
@@ -283,10 +283,10 @@ function answerLate(response: Response, problem: Problem, answer: AnswerProblem)
 }
 
 export const answerProblem = (response: Response, problem: Problem): void =>
-  sendProblem(response, problem, httpStatusOf(problem.code))
+  sendProblem(response, problem, toHttpStatus(problem.code))
 
 /** Converts any error to a Problem. */
-export function problemOf(error: unknown): Problem {
+export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
   if (error instanceof ProviderUnavailable)
     return problemOfReason('provider_unreachable', { 'Retry-After': PROVIDER_RETRY_AFTER_SECONDS })

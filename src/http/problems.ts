@@ -92,16 +92,16 @@ const PROBLEMS = {
 export type ProblemCode = keyof typeof PROBLEMS
 export const PROBLEM_CODES = Object.keys(PROBLEMS) as ProblemCode[]
 
-export const httpStatusOf = (code: ProblemCode): number => PROBLEMS[code][0]
-export const httpMessageOf = (code: ProblemCode): string => PROBLEMS[code][1]
+export const toHttpStatus = (code: ProblemCode): number => PROBLEMS[code][0]
+export const toHttpMessage = (code: ProblemCode): string => PROBLEMS[code][1]
 
 /** Message of a problem; for a duplicate it names the field and the other record, for a return what is due. */
-export function messageOf(code: ProblemCode, details?: Readonly<Record<string, unknown>>): string {
+export function formatProblem(code: ProblemCode, details?: Readonly<Record<string, unknown>>): string {
   if (code === 'payment_mismatch' && typeof details?.due === 'string')
     return details.due === details.refunded
       ? `Das formas de devolução, ${details.on_credit} deve ser na forma a prazo da venda: é o valor ainda em aberto.`
       : `As formas de devolução devem somar ${details.due}.`
-  if (code !== 'duplicate_resource' || typeof details?.field !== 'string') return httpMessageOf(code)
+  if (code !== 'duplicate_resource' || typeof details?.field !== 'string') return toHttpMessage(code)
   const deleted = details.deleted === true ? ', que foi excluído,' : ''
   return `O registro ${details.conflicting_id}${deleted} já tem este valor em ${details.field}.`
 }
@@ -176,7 +176,7 @@ export class Problem extends Error {
     readonly headers: Readonly<Record<string, string>> = {},
     readonly reason: FailureReason | null = null,
   ) {
-    super(reason === null ? messageOf(code, details) : REASONS[reason][1])
+    super(reason === null ? formatProblem(code, details) : REASONS[reason][1])
   }
 }
 

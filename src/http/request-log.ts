@@ -56,7 +56,7 @@ const shownName = (name: string): string => (NAME.test(name) && !SECRET.test(nam
 const SEGMENT_WORDS = /^(?:\/[a-z][a-z-]{0,30}|\/\d{1,10})+$/
 
 /** The storable form of a path below `/api/v1`. */
-export function maskedPath(path: string): string {
+export function maskPath(path: string): string {
   if (SEGMENT_WORDS.test(path)) return path
   return path
     .slice(0, LONGEST_PATH)
@@ -78,7 +78,7 @@ function decoded(segment: string): string {
 const MOST_PARAMETERS = 30
 
 /** The storable form of a query string; null without one. */
-export function maskedQuery(query: string): string | null {
+export function maskQuery(query: string): string | null {
   if (query === '') return null
   const given = [...new URLSearchParams(query)].slice(0, MOST_PARAMETERS)
   return given.map(([name, value]) => `${shownName(name)}=${shown(name, value)}`).join('&')
@@ -91,7 +91,7 @@ const MARKS = 8
 const MORE = '…'
 
 /** The storable form of a body as JSON text: bounded, with its structure intact. */
-export function maskedBody(body: unknown): string {
+export function maskBody(body: unknown): string {
   let room = MOST_BYTES - MARKS
   function visit(value: unknown, name: string, depth: number): unknown {
     room -= MARKS
@@ -122,7 +122,7 @@ export function maskedBody(body: unknown): string {
 }
 
 /** JSON text of an error's details: the service's own words, except unknown field names. */
-export function keptDetails(details: Readonly<Record<string, unknown>>): string {
+export function formatDetails(details: Readonly<Record<string, unknown>>): string {
   const { unknown_fields, ...rest } = details
   const names = Array.isArray(unknown_fields) ? { unknown_fields: unknown_fields.map(String).map(shownName) } : {}
   return bounded({ ...rest, ...names })

@@ -11,7 +11,7 @@ import type { Rate } from '#access/api-authenticator.ts'
 import type { AddressLimit } from '#access/login-limits.ts'
 import { JSON_TYPE } from './answers.ts'
 import { type AnswerProblem, rateHeaders, SECURITY_HEADERS } from './edge.ts'
-import { httpStatusOf, Problem, type ProblemCode, problemBody } from './problems.ts'
+import { Problem, type ProblemCode, problemBody, toHttpStatus } from './problems.ts'
 
 /** Paths of certificate (with its chain) and key, as PEM. */
 export interface TlsFiles {
@@ -264,7 +264,7 @@ async function answerLast(
 function sendLastAnswer(socket: Socket, code: ProblemCode, requestId: string, rate: Rate): void {
   const body = Buffer.from(problemBody(new Problem(code), requestId))
   const head = [
-    `HTTP/1.1 ${httpStatusOf(code)} ${code}`,
+    `HTTP/1.1 ${toHttpStatus(code)} ${code}`,
     `X-Request-Id: ${requestId}`,
     `Content-Type: ${JSON_TYPE}`,
     `Content-Length: ${body.length}`,
@@ -323,7 +323,7 @@ interface ServerOptions extends Omit<MalformedRequestOptions, 'pace'> {
  * which V8 looks up every property the slow way (expressjs/express#5998). Here the objects are created with these
  * prototypes, so Express changes nothing.
  */
-export function serverOf(
+export function createAppServer(
   app: Express,
   { limits = SERVER_LIMITS, tls = null, onTlsError = () => {}, ...unreadable }: ServerOptions,
 ): Server {

@@ -2,8 +2,8 @@ import type { Pool, PoolClient } from 'pg'
 import type { Vault } from '#crypto/vault.ts'
 import { addMilliseconds, type Calendar, dateInZone } from '#domain/instant.ts'
 import type { PaymentLinks } from '#domain/order-states.ts'
-import { invalid, type Refusal, refuse } from '#domain/refusals.ts'
-import { type Envelope, isRefusal, streamOf } from '#ledger/command.ts'
+import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
+import { type Envelope, isRefusal, streamName } from '#ledger/command.ts'
 import { type EventReader, type EventStore, type Search, search, searchOpened } from '#ledger/port.ts'
 import { type OpenReadSession, SHORT_WAIT_BUDGET_MS } from '#ledger/replicas/replicas.ts'
 import type { PersonKeys } from '#ledger/sealed-fields.ts'
@@ -17,10 +17,10 @@ import { type ClockCorrection, type CompanyRow, companies, keepsClock } from '#p
 import { fullReader, Reader, type ReadSource, WHOLE } from '#queries/reader.ts'
 import { t } from '#queries/table-names.ts'
 import { openPast, type PastRow } from './past-tables.ts'
-import { headOf, type LedgerStores } from './verify.ts'
+import { type LedgerStores, loadLedgerHead } from './verify.ts'
 
 /** Events at which a ledger's time went back (LEDGER-20), oldest first. */
-export async function correctionsOf(reader: Reader): Promise<readonly ClockCorrection[]> {
+export async function loadClockCorrections(reader: Reader): Promise<readonly ClockCorrection[]> {
   const { rows } = await reader.query<{ clock_corrections: ClockCorrection[] }>({
     name: 'clock_corrections',
     text: `select clock_corrections from ${t.companies} where company_id = $1`,
@@ -93,7 +93,7 @@ const NEVER = new AbortController().signal
  * reconstructed from the events that changed them. Refuses a revision or time that the ledger does not have. Stops when
  * `gone` reports that the client has disconnected. @throws PastUnavailable
  */
-export async function withCompanyAsOf<T>(
+export async function withPastCompany<T>(
   core: AsOfCore,
   companyId: number,
   at: AsOfMoment,
@@ -121,9 +121,9 @@ export async function revisionBefore(
   companyId: number,
   time: string,
 ): Promise<number> {
-  const { revision: headRevision } = await headOf(pool, companyId)
+  const { revision: headRevision } = await loadLedgerHead(pool, companyId)
   const { store } = readsOf(companyId, { revision: headRevision, wait_budget_ms: SHORT_WAIT_BUDGET_MS })
-  const corrections = await correctionsOf(fullReader(pool, companyId))
+  const corrections = await loadClockCorrections(fullReader(pool, companyId))
   const latest = new Date(Date.parse(time) - 1).toISOString()
   return (await lastBefore(store, companyId, latest, { headRevision, corrections }))?.revision ?? -1
 }
@@ -136,21 +136,21 @@ async function lookBack<T>(
   signal: AbortSignal,
 ): Promise<T | Refusal> {
   const { pool, model, keys } = core
-  const head = await headOf(pool, companyId)
+  const head = await loadLedgerHead(pool, companyId)
   if (head.revision < 0) return refuse('not_found', { company_id: companyId })
   if ('revision' in at && (at.revision < 0 || at.revision > head.revision))
-    return invalid('at', `o livro vai da revisão 0 à ${head.revision}`)
+    return refuseField('at', `o livro vai da revisão 0 à ${head.revision}`)
   const { store } = core.readsOf(companyId, { revision: head.revision, wait_budget_ms: SHORT_WAIT_BUDGET_MS })
-  const corrections = await correctionsOf(fullReader(pool, companyId))
+  const corrections = await loadClockCorrections(fullReader(pool, companyId))
   const last =
     'revision' in at
       ? await eventAt(store, companyId, at.revision)
       : await lastBefore(store, companyId, at.time, { headRevision: head.revision, corrections })
-  if (!last) return invalid('at', 'é antes do primeiro evento do livro')
+  if (!last) return refuseField('at', 'é antes do primeiro evento do livro')
   const { revision } = last
   const erased = await erasedRevisionOf(pool, companyId)
   if (erased !== null && revision < erased)
-    return invalid(
+    return refuseField(
       'at',
       `os dados da empresa de teste foram apagados na revisão ${erased}: o que havia antes só está no livro`,
     )
@@ -200,7 +200,7 @@ async function erasedRevisionOf(pool: Pool, companyId: number): Promise<number |
 }
 
 async function eventAt(store: EventStore, companyId: number, revision: number): Promise<Envelope> {
-  for await (const event of store.pick(streamOf(companyId), [revision])) return event
+  for await (const event of store.pick(streamName(companyId), [revision])) return event
   throw new Error(`the ledger of company ${companyId} has no event ${revision}`)
 }
 
@@ -212,7 +212,10 @@ async function lastBefore(
   store: EventStore,
   companyId: number,
   time: string,
-  { headRevision, corrections }: { headRevision: number; corrections: Awaited<ReturnType<typeof correctionsOf>> },
+  {
+    headRevision,
+    corrections,
+  }: { headRevision: number; corrections: Awaited<ReturnType<typeof loadClockCorrections>> },
 ): Promise<Envelope | null> {
   const place = corrections.findLastIndex(({ recorded_at }) => recorded_at <= time)
   const begin = corrections[place]?.revision ?? 0
@@ -257,7 +260,7 @@ export async function withRowsAfter<T>(
   } catch (error) {
     if (!(error instanceof HasChanged)) throw error
   }
-  const answer = await withCompanyAsOf(core, companyId, { revision }, async ({ source }) => ({
+  const answer = await withPastCompany(core, companyId, { revision }, async ({ source }) => ({
     found: await work(loaderOf(new Reader(companyId, source, WHOLE))),
   }))
   return isRefusal(answer) ? null : answer.found
@@ -330,7 +333,7 @@ export async function timeline(
   { since, until, ...filters }: TimelineFilters,
   limit: number,
 ): Promise<Timeline> {
-  const stream = streamOf(companyId)
+  const stream = streamName(companyId)
   const first = since === null ? 0 : await revisionAt(store, stream, corrections, since, before)
   let end = until === null ? before : await revisionAt(store, stream, corrections, until, before)
   const lowest = Math.max(first, end - LOOKED_THROUGH)
@@ -409,12 +412,12 @@ async function findEventAt(store: EventStore, stream: string, revision: number):
 }
 
 /** The stored event, and its data with personal fields in clear text. */
-export async function openedEventAt(
+export async function openEventAt(
   reading: EventReader,
   companyId: number,
   revision: number,
 ): Promise<{ event: Envelope; opened: object } | null> {
-  const { events } = await searchOpened(reading, streamOf(companyId), only(revision))
+  const { events } = await searchOpened(reading, streamName(companyId), only(revision))
   if (!events[0]) return null
   const { opened, ...event } = JSON.parse(events[0].json) as Envelope & { readonly opened: object }
   return { event, opened }

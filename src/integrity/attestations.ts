@@ -12,8 +12,8 @@ import {
   type NamedAttestor,
   type TokenKind,
 } from './attestors.ts'
-import { CheckpointAltered, formatCheckpoint, installationOriginOf } from './checkpoint.ts'
-import { knownRing, verifierKeysOf } from './checkpoint-keys.ts'
+import { CheckpointAltered, formatCheckpoint, installationOrigin } from './checkpoint.ts'
+import { knownRing, toVerifierKeys } from './checkpoint-keys.ts'
 import { type Line, parseStoredCheckpoint, type SignedCheckpoint } from './checkpoint-log.ts'
 import type { Sealing } from './checkpoints.ts'
 import { openNote, parseSignatureLine } from './note.ts'
@@ -30,7 +30,7 @@ export interface AttestationToken {
 }
 
 /** Directory of token files, beside the checkpoints. */
-export const tokenDirectoryOf = (directory: string): string => join(directory, 'tokens')
+export const tokenDirectory = (directory: string): string => join(directory, 'tokens')
 
 const SIZE_DIGITS = 16
 const NAME_CHARS = 80
@@ -45,7 +45,7 @@ async function keepToken(
   checkpoint: AttestationRequest,
   token: Buffer,
 ): Promise<void> {
-  const folder = tokenDirectoryOf(directory)
+  const folder = tokenDirectory(directory)
   const size = String(checkpoint.size).padStart(SIZE_DIGITS, '0')
   const path = join(folder, `${size}-${source.replace(/[^A-Za-z0-9.-]+/g, '_').slice(-NAME_CHARS)}`)
   if (kind !== 'copy') await mkdir(folder, { recursive: true })
@@ -61,7 +61,7 @@ async function keepToken(
 }
 
 /** All tokens of a checkpoint. */
-export async function tokensOf(pool: Queryable, size: number): Promise<AttestationToken[]> {
+export async function loadTokens(pool: Queryable, size: number): Promise<AttestationToken[]> {
   const { rows } = await pool.query<AttestationToken>(
     'select size, source, kind, token, obtained_at from ops.checkpoint_tokens where size = $1 order by source',
     [size],
@@ -73,7 +73,7 @@ export async function tokensOf(pool: Queryable, size: number): Promise<Attestati
  * A checkpoint's note with all available cosignatures after the log's own signatures. They are not verified here;
  * clients verify the note.
  */
-export async function cosigned(
+export async function findCosigned(
   pool: Queryable,
   { size, note }: Pick<AttestationRequest, 'size' | 'note'>,
 ): Promise<string> {
@@ -224,8 +224,8 @@ async function noteFailure({ pool }: Sealing, { source }: Attestor, error: unkno
 async function genuine(sealing: Sealing, line: Line): Promise<SignedCheckpoint> {
   const ring = await knownRing(sealing)
   const checkpoint = parseStoredCheckpoint(line)
-  const origin = installationOriginOf(ring)
-  if (checkpoint.origin !== origin || openNote(line.note, verifierKeysOf(ring, origin)) === null)
+  const origin = installationOrigin(ring)
+  if (checkpoint.origin !== origin || openNote(line.note, toVerifierKeys(ring, origin)) === null)
     throw new CheckpointAltered(`the checkpoint of ${checkpoint.size} entries is not one that a known key has signed`)
   return checkpoint
 }

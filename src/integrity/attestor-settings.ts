@@ -7,9 +7,9 @@ import {
   createCopyTarget,
   createFolderTarget,
   createWitness,
-  failureOf,
   type NamedAttestor,
   parseWitnesses,
+  toAttestorFailure,
 } from './attestors.ts'
 import { formatCheckpoint } from './checkpoint.ts'
 import { installationLog } from './installation-log.ts'
@@ -44,7 +44,7 @@ export function createTimeStampAuthority({ url, trusted, newNonce, timeout_ms }:
       const { timeStampRequest, verifyStamp } = await tokens()
       const body = timeStampRequest(text, nonce)
       const answer = await callAttestor({ method: 'POST', url, headers, body, signal, timeout_ms })
-      if (answer.status !== 200) throw failureOf(answer)
+      if (answer.status !== 200) throw toAttestorFailure(answer)
       await verifyStamp(answer.body, { text, nonce, trusted })
       return answer.body
     },

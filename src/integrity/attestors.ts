@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fsyncFolder } from '#lib/files.ts'
 import { type Checkpoint, formatCheckpoint } from './checkpoint.ts'
 import type { SignedCheckpoint } from './checkpoint-log.ts'
-import { COSIGNATURE, isSignatureOf, parseSignatureLine, parseVkey, type VerifierKey, verifierKey } from './note.ts'
+import { COSIGNATURE, isValidSignature, parseSignatureLine, parseVkey, type VerifierKey, verifierKey } from './note.ts'
 
 /**
  * `cosignature`: a line of a signed note; `time_stamp`: a TimeStampResp as DER; `copy`: the name under which the
@@ -122,7 +122,7 @@ async function bounded(body: AsyncIterable<Buffer>): Promise<Buffer> {
 }
 
 /** Classifies a response without a token: rate limits and server errors count as unreachable and are retried. */
-export function failureOf({ status, body }: AttestorAnswer): AttestorFailed {
+export function toAttestorFailure({ status, body }: AttestorAnswer): AttestorFailed {
   const quoted = body
     .toString()
     .replace(/[^\x20-\x7e]+/g, ' ')
@@ -195,8 +195,8 @@ export function createWitness({ url, key, consistencyProof, timeout_ms }: Witnes
       for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
         const answer = await submit(from, checkpoint, signal)
         if (answer.status === 200) return cosignatureIn(answer.body, formatCheckpoint(checkpoint), key)
-        if (answer.status === 422) throw new AttestorFailed('inconsistent', failureOf(answer).message)
-        if (answer.status !== 409) throw failureOf(answer)
+        if (answer.status === 422) throw new AttestorFailed('inconsistent', toAttestorFailure(answer).message)
+        if (answer.status !== 409) throw toAttestorFailure(answer)
         from = sizeIn(answer)
         if (from > checkpoint.size)
           throw new AttestorFailed(
@@ -220,7 +220,7 @@ function cosignatureIn(body: Buffer, text: string, key: VerifierKey): Buffer {
   for (const line of body.toString().split('\n')) {
     const signature = parseSignatureLine(line)
     if (!signature || signature.name !== key.name || signature.keyId !== key.keyId) continue
-    if (!isSignatureOf(key, text, signature.signature) || signature.signature.readBigUInt64BE(0) === 0n)
+    if (!isValidSignature(key, text, signature.signature) || signature.signature.readBigUInt64BE(0) === 0n)
       throw new AttestorFailed('wrong_answer', 'its cosignature is not of this checkpoint')
     return Buffer.from(`${line}\n`)
   }
@@ -270,7 +270,7 @@ export function createCopyTarget({ url, token, timeout_ms }: PlaceOptions): Atte
         timeout_ms,
       })
       // A process that ended before it recorded the token has already stored it. The name identifies the text.
-      if (answer.status !== IS_THERE && !CREATED.includes(answer.status)) throw failureOf(answer)
+      if (answer.status !== IS_THERE && !CREATED.includes(answer.status)) throw toAttestorFailure(answer)
       return Buffer.from(name)
     },
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { Pool } from 'pg'
 import yazl from 'yazl'
-import { type Envelope, streamOf } from '#ledger/command.ts'
+import { type Envelope, streamName } from '#ledger/command.ts'
 import { type EventReader, searchOpened } from '#ledger/port.ts'
 import { repeat } from '#lib/background-loops.ts'
 import { csvHeads, csvRow, neutralizeFormulas } from '#lib/escaping.ts'
@@ -12,10 +12,10 @@ import { projectRoot } from '#lib/own-program.ts'
 import type { Database } from '#postgres/database.ts'
 import type { Reader } from '#queries/reader.ts'
 import { t } from '#queries/table-names.ts'
-import { tokensOf } from './attestations.ts'
+import { loadTokens } from './attestations.ts'
 import { ringEntries } from './checkpoint-keys.ts'
 import { newestCheckpoint } from './checkpoints.ts'
-import { logInclusionOf } from './installation-log.ts'
+import { proveLogInclusion } from './installation-log.ts'
 import { exportLines } from './ledger-export.ts'
 
 /** A file of an audit pack beside the ledger. `name` is its path in the pack; long ones are read line by line. */
@@ -180,7 +180,7 @@ async function* indexLines(reading: EventReader, wanted: PackWanted): AsyncGener
 /** Events in clear text; null for erased fields. */
 async function* openedLines(reading: EventReader, { companyId, head }: PackWanted): AsyncGenerator<string> {
   for (let from = 0; from <= head.revision; ) {
-    const page = await searchOpened(reading, streamOf(companyId), {
+    const page = await searchOpened(reading, streamName(companyId), {
       fromRevision: from,
       toRevision: head.revision,
       types: null,
@@ -283,8 +283,8 @@ interface Vouched {
  */
 export async function packEvidence(pool: Database, companyId: number): Promise<Vouched> {
   const newest = await newestCheckpoint(pool, companyId)
-  const place = await logInclusionOf(pool, companyId)
-  const tokens = place ? await tokensOf(pool, place.checkpoint.size) : []
+  const place = await proveLogInclusion(pool, companyId)
+  const tokens = place ? await loadTokens(pool, place.checkpoint.size) : []
   const keys = await ringEntries(pool)
   const proofs: Evidence[] = [
     ...(keys.length > 0

@@ -7,9 +7,10 @@ import { appendLines, readLines } from '#lib/json.ts'
 import type { Queryable } from '#postgres/database.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { hasCheckpoints, orNothing } from './checkpoint.ts'
-import { installationOf } from './installation.ts'
+import { loadInstallation } from './installation.ts'
 import {
-  keyIdOf,
+  formatVkey,
+  hashPublicKey,
   makeSigningKey,
   openNote,
   parseNote,
@@ -18,7 +19,6 @@ import {
   signNote,
   type VerifierKey,
   verifierKey,
-  vkeyOf,
 } from './note.ts'
 
 /** Entry of the ring in `DATA_DIR/seals/keys.jsonl`, `ops.checkpoint_keys` and `GET /proof/keys` (PROOF-20). */
@@ -59,18 +59,18 @@ export interface KeyStatement {
 /** Name under which a ring's notes are signed. */
 const ringNameOf = (installationId: string): string => `tillbook/${installationId}/keys`
 
-export const ringVkeyOf = (installationId: string, publicKey: string): string =>
-  vkeyOf(verifierKey(ringNameOf(installationId), publicKey))
+export const toRingVkey = (installationId: string, publicKey: string): string =>
+  formatVkey(verifierKey(ringNameOf(installationId), publicKey))
 
 /** Creates the entry of the next current key; `former` signs it if the succession is `signed`. */
-export function entryOf(
+export function createRingEntry(
   installationId: string,
   key: SigningKey,
   { index, since, succession, reason, before }: Omit<KeyStatement, 'vkey'>,
   former: SigningKey | null,
 ): RingEntry {
   const name = ringNameOf(installationId)
-  const vkey = ringVkeyOf(installationId, key.publicKey)
+  const vkey = toRingVkey(installationId, key.publicKey)
   const how = reason === '' ? succession : `${succession} ${reason}`
   const text = [name, index, vkey, since, how, ...before].map((line) => `${line}\n`).join('')
   const signers = former ? [former, key] : [key]
@@ -101,7 +101,7 @@ export function isEntry(installationId: string, entries: readonly RingEntry[], a
   const [entry, former] = [entries[at], entries[at - 1]]
   const said = entry && parseStatement(entry.note)
   if (!said || said.index !== at || said.vkey !== entry.vkey || said.since !== entry.since) return false
-  if (entry.vkey !== ringVkeyOf(installationId, entry.public_key)) return false
+  if (entry.vkey !== toRingVkey(installationId, entry.public_key)) return false
   if (entries.slice(0, at).some(({ vkey }) => vkey === entry.vkey)) return false
   if (said.before.length !== (former ? 1 : 0) || said.before[0] !== former?.vkey) return false
   const name = ringNameOf(installationId)
@@ -109,7 +109,7 @@ export function isEntry(installationId: string, entries: readonly RingEntry[], a
   if (!entry.note.startsWith(`${name}\n`) || !hasSigned(entry.public_key)) return false
   if (said.succession === 'unsigned') return entry.signed_by === null
   if (said.succession === 'first') return entry.signed_by === null && at === 0
-  return former !== undefined && entry.signed_by === keyIdOf(former.public_key) && hasSigned(former.public_key)
+  return former !== undefined && entry.signed_by === hashPublicKey(former.public_key) && hasSigned(former.public_key)
 }
 
 /** A present or former signing key. */
@@ -159,7 +159,7 @@ const ringFileOf = (directory: string): string => join(directory, 'keys.jsonl')
 const nextKeyFileOf = (keyFile: string): string => `${keyFile}.next`
 
 /** Keys that verify notes signed under a name by any key of the ring. */
-export const verifierKeysOf = ({ known }: Pick<SealKeyRing, 'known'>, name: string): VerifierKey[] =>
+export const toVerifierKeys = ({ known }: Pick<SealKeyRing, 'known'>, name: string): VerifierKey[] =>
   known.map(({ publicKey }) => verifierKey(name, publicKey))
 
 /**
@@ -214,7 +214,7 @@ interface ObservedRing {
 /** @throws WrongSealKey if the entries form no ring, or two. */
 async function readKeyRing({ directory, keyFile }: RingPlace, client: Queryable): Promise<ObservedRing> {
   const [{ family: installationId, cell }, key, file, known] = await Promise.all([
-    installationOf(client),
+    loadInstallation(client),
     readSigningKey(keyFile),
     ringIn(ringFileOf(directory)),
     ringEntries(client),
@@ -251,7 +251,7 @@ function ringOf({ installationId, cell, entries, key }: ObservedRing): SealKeyRi
 
 /** Keys of the entries, oldest first. */
 const knownKeys = (entries: readonly RingEntry[]): KnownKey[] =>
-  entries.map(({ public_key: publicKey }) => ({ keyId: keyIdOf(publicKey), publicKey }))
+  entries.map(({ public_key: publicKey }) => ({ keyId: hashPublicKey(publicKey), publicKey }))
 
 async function settle(place: RingPlace, client: PoolClient): Promise<SealKeyRing> {
   const seen = await readKeyRing(place, client)
@@ -286,7 +286,7 @@ async function begin(place: RingPlace, client: PoolClient, seen: ObservedRing): 
   if (await isKeyLost(place, client, seen)) throw notOurs(place, seen)
   const key = seen.key ?? (await makeSigningKey(place.keyFile))
   const statement = { index: 0, since: place.now(), succession: 'first', reason: '', before: [] } as const
-  const entry = entryOf(seen.installationId, key, statement, null)
+  const entry = createRingEntry(seen.installationId, key, statement, null)
   await addRingEntry(place, client, 0, entry)
   return ringOf({ ...seen, key, entries: [entry] }) as SealKeyRing
 }
@@ -309,7 +309,7 @@ const insertEntry = (client: PoolClient, index: number, entry: RingEntry) =>
 
 function notOurs({ keyFile }: RingPlace, { entries, key }: ObservedRing): WrongSealKey {
   const last = entries.at(-1)
-  const wanted = last ? keyIdOf(last.public_key) : 'that made the seals that are there'
+  const wanted = last ? hashPublicKey(last.public_key) : 'that made the seals that are there'
   return new WrongSealKey(`${keyFile} holds ${key ? `key ${key.keyId}` : 'no key'}, not the key ${wanted}. ${ADOPT}`)
 }
 
@@ -332,7 +332,7 @@ export async function rotateKey(place: RingPlace): Promise<RingEntry> {
       reason: '',
       before: [former.vkey],
     } as const
-    const made = entryOf(seen.installationId, next, statement, seen.key)
+    const made = createRingEntry(seen.installationId, next, statement, seen.key)
     await evenRing(place, client, seen)
     await addRingEntry(place, client, statement.index, made)
     return made
@@ -358,7 +358,7 @@ export async function adoptKey(place: RingPlace, reason: string): Promise<RingEn
     const index = seen.entries.length
     const before = last ? [last.vkey] : []
     const statement = { index, since: place.now(), succession: 'unsigned', reason, before } as const
-    const entry = entryOf(seen.installationId, key, statement, null)
+    const entry = createRingEntry(seen.installationId, key, statement, null)
     await addRingEntry(place, client, index, entry)
     return entry
   })

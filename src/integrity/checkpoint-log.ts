@@ -4,14 +4,14 @@ import type { Queryable } from '#postgres/database.ts'
 import {
   type Checkpoint,
   CheckpointAltered,
-  checkpointFileOf,
+  checkpointPath,
+  companyOrigin,
   formatCheckpoint,
-  installationOriginOf,
-  originOf,
+  installationOrigin,
   orNothing,
   parseCheckpoint,
 } from './checkpoint.ts'
-import { type KnownRing, type SealKeyRing, verifierKeysOf } from './checkpoint-keys.ts'
+import { type KnownRing, type SealKeyRing, toVerifierKeys } from './checkpoint-keys.ts'
 import type { TreeHead } from './merkle.ts'
 import { openNote, parseNote, signNote } from './note.ts'
 
@@ -46,9 +46,9 @@ export function ledgerCheckpoints(
   generation: number,
 ): CheckpointLog {
   return {
-    origin: originOf(installationId, companyId, generation),
-    formerOrigins: Array.from({ length: generation - 1 }, (_, n) => originOf(installationId, companyId, n + 1)),
-    file: checkpointFileOf(directory, companyId),
+    origin: companyOrigin(installationId, companyId, generation),
+    formerOrigins: Array.from({ length: generation - 1 }, (_, n) => companyOrigin(installationId, companyId, n + 1)),
+    file: checkpointPath(directory, companyId),
     async newest(client) {
       const { rows } = await client.query<Line>(
         `select note, made_at from ops.ledger_checkpoints where company_id = $1 and generation = $2
@@ -68,9 +68,9 @@ export function ledgerCheckpoints(
 
 export function installationCheckpoints(ring: KnownRing, directory: string): CheckpointLog {
   return {
-    origin: installationOriginOf(ring),
+    origin: installationOrigin(ring),
     formerOrigins: [],
-    file: checkpointFileOf(directory, null),
+    file: checkpointPath(directory, null),
     async newest(client) {
       const { rows } = await client.query<Line>(
         'select note, made_at from ops.installation_checkpoints order by size desc limit 1',
@@ -131,7 +131,7 @@ async function lineOf({ file }: CheckpointLog): Promise<Line | null> {
 function genuine(log: CheckpointLog, ring: KnownRing, line: Line, where: string): SignedCheckpoint | null {
   const checkpoint = parseStoredCheckpoint(line)
   const isFormer = log.formerOrigins.includes(checkpoint.origin)
-  const isSigned = openNote(line.note, verifierKeysOf(ring, checkpoint.origin)) !== null
+  const isSigned = openNote(line.note, toVerifierKeys(ring, checkpoint.origin)) !== null
   if (!isSigned || (!isFormer && checkpoint.origin !== log.origin))
     throw new CheckpointAltered(
       `the last checkpoint of ${log.origin} in ${where} is not one that a known key has signed`,

@@ -6,7 +6,7 @@ import { withAdvisoryLock } from '#postgres/transaction.ts'
 import { CheckpointAltered, companiesOfFiles } from './checkpoint.ts'
 import { type KnownRing, knownRing, openKeyRing, WrongSealKey } from './checkpoint-keys.ts'
 import { lastStoredCheckpoint, ledgerCheckpoints, type SignedCheckpoint } from './checkpoint-log.ts'
-import { generationOf, makeCheckpoint, type Sealing } from './checkpoints.ts'
+import { countGeneration, makeCheckpoint, type Sealing } from './checkpoints.ts'
 import { departedCompanies } from './installation.ts'
 import { addEntries, makeInstallationCheckpoint, newestInstallationCheckpoint } from './installation-log.ts'
 import { checkRoots, type TreeHead } from './merkle.ts'
@@ -180,7 +180,7 @@ export async function readOwnCheckpoints(
   ring: KnownRing,
   companyId: number,
 ): Promise<OwnCheckpoints> {
-  const generation = await generationOf(pool, directory, companyId)
+  const generation = await countGeneration(pool, directory, companyId)
   const { last } = await lastStoredCheckpoint(
     pool,
     ledgerCheckpoints(ring, directory, companyId, generation.number),
@@ -192,7 +192,7 @@ export async function readOwnCheckpoints(
 /**
  * For verifications on request. An altered checkpoint is reported as a fault, because the sealed state is then unknown.
  */
-export async function ownCheckpointsOf(sealing: Sealing | null, companyId: number): Promise<SealedHeads> {
+export async function loadOwnCheckpoints(sealing: Sealing | null, companyId: number): Promise<SealedHeads> {
   if (!sealing) return { anchors: [], watch: checkRoots([]) }
   try {
     const { anchors, heads } = await readOwnCheckpoints(sealing, await knownRing(sealing), companyId)

@@ -19,12 +19,12 @@ const DECIMAL = /^(?:0|[1-9]\d{0,15})$/
  * Origin of a company's ledger. A restore that lost sealed events starts another log:
  * `generation` counts from 1.
  */
-export function originOf(installationId: string, companyId: number, generation = 1): string {
+export function companyOrigin(installationId: string, companyId: number, generation = 1): string {
   return `tillbook/${installationId}/company-${companyId}${generation === 1 ? '' : `/${generation}`}`
 }
 
 /** Origin of the installation log of a cell (CELL-9). */
-export function installationOriginOf({ installationId, cell }: { installationId: string; cell: number }): string {
+export function installationOrigin({ installationId, cell }: { installationId: string; cell: number }): string {
   return `tillbook/${installationId}${cell === 0 ? '' : `/cell-${cell}`}`
 }
 
@@ -87,11 +87,11 @@ function hashOf(base64: string): Buffer | null {
 }
 
 /** Directory of checkpoints, keys and their entries. */
-export const sealDirectoryOf = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string => join(DATA_DIR, 'seals')
+export const sealDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string => join(DATA_DIR, 'seals')
 
 const CHECKPOINT_FILE = /^company-([1-9]\d*)\.checkpoints$/
 
-export const checkpointFileOf = (directory: string, companyId: number | null): string =>
+export const checkpointPath = (directory: string, companyId: number | null): string =>
   join(directory, `${companyId === null ? 'installation' : `company-${companyId}`}.checkpoints`)
 
 /** The last checkpoint is missing, or no known key has signed it. Nothing is built upon it. */

@@ -8,7 +8,7 @@ import { inTransaction } from '#postgres/transaction.ts'
 import type { Reader } from '#queries/reader.ts'
 import { t } from '#queries/table-names.ts'
 import { CheckpointAltered, parseCheckpoint, sealingError } from './checkpoint.ts'
-import { type KnownRing, lockedKeyRing, openKeyRing, type RingPlace, verifierKeysOf } from './checkpoint-keys.ts'
+import { type KnownRing, lockedKeyRing, openKeyRing, type RingPlace, toVerifierKeys } from './checkpoint-keys.ts'
 import {
   type CheckpointLog,
   type Line,
@@ -20,9 +20,9 @@ import {
   signHead,
   storeCheckpoint,
 } from './checkpoint-log.ts'
-import { appenderFrom, type Hashes, leafHash, rootOf, type TreeHead } from './merkle.ts'
-import { type KeptStatement, openRestored, parseRestored, restoredNameOf, statementsOf } from './restored-statement.ts'
-import { emptyTree, growTree, hashesOf, ledgerLog, TreeDiffers, type TreeLog } from './trees.ts'
+import { appenderFrom, computeRoot, type Hashes, leafHash, type TreeHead } from './merkle.ts'
+import { type KeptStatement, loadStatements, openRestored, parseRestored, restoredName } from './restored-statement.ts'
+import { emptyTree, growTree, ledgerLog, readTreeHashes, TreeDiffers, type TreeLog } from './trees.ts'
 import { type Anchor, LedgerNotIntact, verifyLedger } from './verify.ts'
 
 type Client = Queryable
@@ -36,8 +36,8 @@ export interface Generation {
 }
 
 /** Each restore that lost sealed events adds a generation. */
-export async function generationOf(client: Client, directory: string, companyId: number): Promise<Generation> {
-  const losses = (await statementsOf(client, directory, companyId)).filter(({ note }) => isLoss(note))
+export async function countGeneration(client: Client, directory: string, companyId: number): Promise<Generation> {
+  const losses = (await loadStatements(client, directory, companyId)).filter(({ note }) => isLoss(note))
   const last = losses.at(-1)
   return { number: 1 + losses.length, anchors: (ring) => (last ? [throughStatement(last, ring)] : []) }
 }
@@ -50,7 +50,7 @@ function isLoss(note: string): boolean {
 
 /** @throws CheckpointAltered */
 function throughStatement({ company_id, note }: KeptStatement, ring: KnownRing): Anchor {
-  const said = openRestored(note, verifierKeysOf(ring, restoredNameOf(ring.installationId)))
+  const said = openRestored(note, toVerifierKeys(ring, restoredName(ring.installationId)))
   if (said?.company_id !== company_id || !said.since || said.hash === null)
     throw new CheckpointAltered(
       `the statement of company ${company_id}'s restore is not one that a known key has signed`,
@@ -127,7 +127,7 @@ export async function makeCheckpoint(
   await sealing.assertMaySeal()
   for (;;) {
     const ring = await openKeyRing(sealing)
-    const generation = await generationOf(pool, directory, companyId)
+    const generation = await countGeneration(pool, directory, companyId)
     const log = ledgerCheckpoints(ring, directory, companyId, generation.number)
     const kept = await lastStoredCheckpoint(pool, log, ring)
     await assertEntryCovered(pool, companyId, kept.last, log)
@@ -218,17 +218,17 @@ export async function treeWith(
   last: TreeHead,
 ): Promise<{ hashes: Hashes | null; size: number }> {
   await growTree(pool, log)
-  const hashes = await hashesOf(pool, log.id, last.size)
+  const hashes = await readTreeHashes(pool, log.id, last.size)
   if (hasRoot(hashes, last)) return { hashes, size: last.size }
   await emptyTree(pool, log.id)
   const { size } = await growTree(pool, log)
-  const anew = await hashesOf(pool, log.id, last.size)
+  const anew = await readTreeHashes(pool, log.id, last.size)
   return { hashes: size >= last.size && hasRoot(anew, last) ? anew : null, size }
 }
 
 function hasRoot(hashes: Hashes, { size, root }: TreeHead): boolean {
   try {
-    return rootOf(hashes, size).equals(root)
+    return computeRoot(hashes, size).equals(root)
   } catch (error) {
     if (error instanceof TreeDiffers) return false
     throw error
@@ -264,7 +264,7 @@ export interface SealState {
   readonly fault: { readonly since: string; readonly reason: string } | null
 }
 
-export async function sealStateOf(reader: Reader): Promise<SealState> {
+export async function loadSealState(reader: Reader): Promise<SealState> {
   const [checkpoints, installation, faults] = await Promise.all([
     reader.query<Line>({ text: NEWEST }),
     reader.query<{ size: number; made_at: string; covers: number }>({

@@ -8,7 +8,7 @@ import type { ReadModel } from '#ledger/projection.ts'
 import { StepRefused } from '#lib/errors.ts'
 import { eachText } from '#lib/json.ts'
 import type { Queryable } from '#postgres/database.ts'
-import { knownRing, openKeyRing, verifierKeysOf } from './checkpoint-keys.ts'
+import { knownRing, openKeyRing, toVerifierKeys } from './checkpoint-keys.ts'
 import type { Sealing } from './checkpoints.ts'
 import { openNote, signNote } from './note.ts'
 
@@ -55,7 +55,7 @@ export async function signImport(sealing: Sealing, said: ImportStatement): Promi
 export async function openImport(sealing: Sealing, note: string): Promise<ImportStatement | null> {
   const ring = await knownRing(sealing)
   const name = nameOf(ring.installationId)
-  const [first, json = ''] = openNote(note, verifierKeysOf(ring, name))?.text.split('\n') ?? []
+  const [first, json = ''] = openNote(note, toVerifierKeys(ring, name))?.text.split('\n') ?? []
   return first === name ? ImportStatement.parse(JSON.parse(json)) : null
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
-import { streamOf } from '#ledger/command.ts'
+import { streamName } from '#ledger/command.ts'
 import { StepRefused } from '#lib/errors.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import {
@@ -12,7 +12,7 @@ import {
   type FilePart,
   isOfCompany,
 } from './company-file.ts'
-import { installationOf } from './installation.ts'
+import { loadInstallation } from './installation.ts'
 
 export interface ExportReport {
   readonly company_id: number
@@ -124,7 +124,7 @@ const UNDER_WAY = `
   limit 1`
 
 async function headerOf(cell: CellParts, client: PoolClient, companyId: number, id: string): Promise<FileHeader> {
-  const { id: installation, family } = await installationOf(client)
+  const { id: installation, family } = await loadInstallation(client)
   const { rows } = await client.query<
     Pick<FileHeader, 'revision' | 'hash' | 'last_recorded_at' | 'reacted_revision' | 'ids'>
   >('select revision, hash, last_recorded_at, reacted_revision, ids from ops.ledgers where company_id = $1', [
@@ -158,7 +158,7 @@ async function writeRows(client: PoolClient, table: CarriedTable, companyId: num
 
 async function writeEvents({ store }: CellParts, header: FileHeader, line: WriteLine): Promise<void> {
   let hash = ''
-  for await (const event of store.read(streamOf(header.company_id), 0)) {
+  for await (const event of store.read(streamName(header.company_id), 0)) {
     if (event.revision > header.revision) break
     await line({ event })
     hash = event.hash

@@ -1,9 +1,9 @@
 import type { Pool, PoolClient } from 'pg'
-import { type Envelope, GENESIS_HASH, streamOf } from '#ledger/command.ts'
+import { type Envelope, GENESIS_HASH, streamName } from '#ledger/command.ts'
 import { isOutside, readNewest } from '#ledger/port.ts'
 import { REBUILD_LOCK } from '#ledger/rebuild/rebuild.ts'
 import { replay } from '#ledger/rebuild/replay.ts'
-import { readSchemasOf } from '#ledger/rebuild/version.ts'
+import { listReadSchemas } from '#ledger/rebuild/version.ts'
 import { createPersonKeys } from '#ledger/sealed-fields.ts'
 import { CopyDiffers, copyStream } from '#ledger/stores/copy-ledgers.ts'
 import { groupBy, inBatches } from '#lib/collections.ts'
@@ -20,7 +20,7 @@ import {
   readParts,
   signImport,
 } from './company-file.ts'
-import { type Installation, installationOf } from './installation.ts'
+import { type Installation, loadInstallation } from './installation.ts'
 import { walkChain } from './verify.ts'
 
 type Row = Readonly<Record<string, string | null>>
@@ -123,14 +123,14 @@ export interface ImportReport {
  */
 export async function importCompany(cell: CellParts, path: string, importing: Importing): Promise<ImportReport> {
   const header = await readHeader(path)
-  const installation = await installationOf(cell.pool)
+  const installation = await loadInstallation(cell.pool)
   await assertMayCome(cell, installation, header)
   await verifyFile(cell, path, header)
   const { company_id, export: id, installation: from, revision, hash } = header
   const said = { company_id, export: id, from, to: installation.id, revision, hash, at: importing.now() }
   const note = await signImport(cell.sealing, said)
   if (isOutside(cell.store)) await reserve(cell.pool, company_id)
-  const sessions = { max: 1, pipeline: true, keyLookupsOnly: true, read_schemas: readSchemasOf(cell.model) }
+  const sessions = { max: 1, pipeline: true, keyLookupsOnly: true, read_schemas: listReadSchemas(cell.model) }
   const own = { statement_timeout_ms: 0, idle_in_transaction_timeout_ms: 0, application_name: 'tillbook import' }
   try {
     await withPool(cell.databaseUrl, { ...sessions, ...own }, (pool) =>
@@ -186,7 +186,7 @@ async function verifyFile(cell: CellParts, path: string, header: FileHeader): Pr
   async function* stored() {
     for await (const event of eventsOf(cell, path)) yield { json: JSON.stringify(event), beside: {} }
   }
-  const found = await walkChain(stored(), { stream: streamOf(id), anchors: [{ revision, hash }, ...rows] })
+  const found = await walkChain(stored(), { stream: streamName(id), anchors: [{ revision, hash }, ...rows] })
   const fault = found.first_error ?? (found.revision > revision ? { revision, reason: 'beyond_head' } : null)
   if (left && (left.revision > revision || (fault?.reason === 'other_hash' && fault.revision === left.revision)))
     throw new StepRefused(
@@ -231,7 +231,7 @@ async function bringIn(bringing: Bringing, { allowsSameCnpj, onEvents }: Importi
   }
   const keys = createPersonKeys(client, cell.vault)
   const reader = { model: cell.model, keys, store: { ...cell.store, read: events } }
-  await replay(tx, cell.model, id, readNewest(reader, streamOf(id), 0), revision, { onApplied: onEvents })
+  await replay(tx, cell.model, id, readNewest(reader, streamName(id), 0), revision, { onApplied: onEvents })
   await writer.finish()
   if (!allowsSameCnpj) await assertOwnCnpj(client, id)
   await client.query(
@@ -293,7 +293,7 @@ const reserve = (pool: Pool, companyId: number) =>
 
 /** Unless events were appended: the next import goes on with them. */
 async function release({ pool, store }: CellParts, companyId: number): Promise<void> {
-  for await (const _ of store.read(streamOf(companyId), 0)) return
+  for await (const _ of store.read(streamName(companyId), 0)) return
   await pool.query('delete from ops.ledgers where company_id = $1 and revision < 0 and closed_at is not null', [
     companyId,
   ])
@@ -303,7 +303,7 @@ async function appendOutside({ cell, path, header }: Bringing): Promise<void> {
   async function* read(_stream: string, from: number) {
     for await (const event of eventsOf(cell, path)) if (event.revision >= from) yield event
   }
-  await copyStream(streamOf(header.company_id), { read }, cell.store).catch((error) => {
+  await copyStream(streamName(header.company_id), { read }, cell.store).catch((error) => {
     if (!(error instanceof CopyDiffers)) throw error
     throw new StepRefused('taken', `the event store has other events of company ${header.company_id}: ${error.message}`)
   })

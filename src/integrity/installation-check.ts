@@ -2,14 +2,14 @@ import { mkdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
 import * as z from 'zod'
-import { type Envelope, streamOf } from '#ledger/command.ts'
+import { type Envelope, streamName } from '#ledger/command.ts'
 import { type EventStore, isOutside, type OutsideStore } from '#ledger/port.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { writeFileAtomically } from '#lib/files.ts'
 import { lastLine } from '#lib/json.ts'
-import { checkpointFileOf, companiesOfFiles } from './checkpoint.ts'
+import { checkpointPath, companiesOfFiles } from './checkpoint.ts'
 import { parseStoredCheckpoint } from './checkpoint-log.ts'
-import { claimStore, departedCompanies, installationOf, lastClaim } from './installation.ts'
+import { claimStore, departedCompanies, lastClaim, loadInstallation } from './installation.ts'
 import { lastStatements } from './restored-statement.ts'
 
 /** An event that the database had. If it is missing or different, the database was restored or altered. */
@@ -77,7 +77,7 @@ export const isOfStore = (inconsistency: Inconsistency | null): boolean =>
  * Checks that database, DATA_DIR and event store belong to one installation and that none is behind; null if
  * consistent. A new DATA_DIR means another machine if the database has not moved, and a copy if it has.
  */
-export function inconsistencyOf({
+export function findInconsistency({
   database,
   identity,
   directory,
@@ -164,7 +164,7 @@ export async function readStoredMarks(dataDir: string): Promise<LedgerMark[]> {
 
 async function lastCheckpoint(directory: string, companyId: number) {
   try {
-    const line = (await lastLine(checkpointFileOf(directory, companyId))) as { note: string; made_at: string } | null
+    const line = (await lastLine(checkpointPath(directory, companyId))) as { note: string; made_at: string } | null
     return line && parseStoredCheckpoint(line)
   } catch {
     return null
@@ -197,7 +197,7 @@ export interface InstallationFile {
 const noteFileOf = (dataDir: string): string => join(dataDir, 'installation.json')
 
 /** Hosts of an EventStoreDB, without user and password. */
-export const hostsOf = (eventStoreUrl: string): string =>
+export const parseStoreHosts = (eventStoreUrl: string): string =>
   /^[a-z+]+:\/\/(?:[^@/]*@)?([^/?]+)/i.exec(eventStoreUrl)?.[1] ?? ''
 
 /** Number of recorded heads. A restore to an earlier time lacks at least one of the latest. */
@@ -213,7 +213,7 @@ async function readInstallation(
 ): Promise<InstallationView> {
   const { pool, store, dataDir } = place
   const [row, identity, heads, noted] = await Promise.all([
-    installationOf(pool),
+    loadInstallation(pool),
     readDatabaseIdentity(pool),
     newestHeads(pool),
     readInstallationNote(dataDir),
@@ -252,7 +252,7 @@ async function storeOf(
   }
   const claim = await lastClaim(store)
   const missing = isEmpty ? [] : await missingOf(place, heads)
-  return { address: hostsOf(place.eventStoreUrl ?? ''), id: claim?.installation ?? null, isEmpty, missing }
+  return { address: parseStoreHosts(place.eventStoreUrl ?? ''), id: claim?.installation ?? null, isEmpty, missing }
 }
 
 /** Marks that the ledgers lack. */
@@ -261,7 +261,7 @@ async function missingOf({ pool, store }: InstallationFile, marks: readonly Ledg
   const departed = await departedCompanies(pool)
   for (const mark of marks) {
     if (departed.has(mark.company_id)) continue
-    const stream = streamOf(mark.company_id)
+    const stream = streamName(mark.company_id)
     let found: Envelope | undefined
     for await (const event of store.pick(stream, [mark.revision])) found = event
     if (!found || (mark.hash !== null && mark.hash !== found.hash)) missing.push(mark)
@@ -362,8 +362,8 @@ export function createInstallationCheck(place: InstallationFile | null): Install
   async function look(): Promise<Inconsistency | null> {
     if (!place) return null
     const sight = await readInstallation(place, { isWhole: isFirst || inconsistency !== null })
-    isCopy = (await installationOf(place.pool)).is_copy
-    inconsistency = inconsistencyOf(sight)
+    isCopy = (await loadInstallation(place.pool)).is_copy
+    inconsistency = findInconsistency(sight)
     isFirst = false
     // Must run before the database has events; after that the check would report another installation's files.
     if (inconsistency === null && (isOfAnother(sight) || adoptsLedgers(sight))) await settleInstallation(place, sight)
@@ -376,7 +376,7 @@ export function createInstallationCheck(place: InstallationFile | null): Install
     async note() {
       if (!place) return
       const sight = await readInstallation(place, { isWhole: false })
-      if (inconsistencyOf(sight) === null) await settleInstallation(place, sight)
+      if (findInconsistency(sight) === null) await settleInstallation(place, sight)
     },
   }
 }

@@ -3,9 +3,9 @@ import * as z from 'zod'
 import { appendLines, eachLine, lastLine } from '#lib/json.ts'
 import type { Database, Queryable } from '#postgres/database.ts'
 import { inTransaction } from '#postgres/transaction.ts'
-import { cosigned } from './attestations.ts'
+import { findCosigned } from './attestations.ts'
 import { CheckpointAltered, formatCheckpoint, orNothing, parseCheckpoint, proofText } from './checkpoint.ts'
-import { openKeyRing, type SealKeyRing, verifierKeysOf } from './checkpoint-keys.ts'
+import { openKeyRing, type SealKeyRing, toVerifierKeys } from './checkpoint-keys.ts'
 import {
   installationCheckpoints,
   type Line,
@@ -183,7 +183,7 @@ async function assertSigned(client: Client, ring: SealKeyRing, entries: readonly
 
 function textIfSigned(ring: SealKeyRing, note: string): string | null {
   const origin = note.slice(0, note.indexOf('\n'))
-  return openNote(note, verifierKeysOf(ring, origin))?.text ?? null
+  return openNote(note, toVerifierKeys(ring, origin))?.text ?? null
 }
 
 /** The newest checkpoint of the installation log, from the database. */
@@ -210,7 +210,7 @@ export interface LogInclusion {
  * The last entry of a company that a signed checkpoint of the installation log covers; null if there is none. @throws
  * TreeDiffers
  */
-export async function logInclusionOf(pool: Database, companyId: number): Promise<LogInclusion | null> {
+export async function proveLogInclusion(pool: Database, companyId: number): Promise<LogInclusion | null> {
   const checkpoint = await newestInstallationCheckpoint(pool)
   const { rows } = await pool.query<Entry>(
     `select index, size, text from ops.installation_entries where company_id = $1 and index < $2
@@ -221,7 +221,7 @@ export async function logInclusionOf(pool: Database, companyId: number): Promise
   if (!checkpoint || !entry || parseCheckpoint(entry.text) === null) return null
   const leaf = leafHash(Buffer.from(entry.text))
   const { hashes } = await proveInclusion(pool, INSTALLATION, leaf, { index: entry.index, size: checkpoint.size })
-  const note = await cosigned(pool, checkpoint)
+  const note = await findCosigned(pool, checkpoint)
   const proof = proofText({ index: entry.index, extra: Buffer.from(entry.text), hashes, checkpoint: note })
   return { entry: entry.text, size: entry.size, index: entry.index, checkpoint, proof }
 }

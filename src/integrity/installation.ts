@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { type Envelope, GENESIS_HASH, hashOf } from '#ledger/command.ts'
+import { type Envelope, GENESIS_HASH, hashEnvelope } from '#ledger/command.ts'
 import { type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
 import type { Queryable } from '#postgres/database.ts'
 
@@ -8,8 +8,8 @@ type Client = Queryable
 /**
  * Installation id of this database: a uuid, created with the database. It is part of the origin of every checkpoint.
  */
-export async function installationIdOf(client: Client): Promise<string> {
-  return (await installationOf(client)).id
+export async function loadInstallationId(client: Client): Promise<string> {
+  return (await loadInstallation(client)).id
 }
 
 /** Row of `ops.installation`. */
@@ -30,7 +30,7 @@ export interface Installation {
   readonly has_ledgers: boolean
 }
 
-export async function installationOf(client: Client): Promise<Installation> {
+export async function loadInstallation(client: Client): Promise<Installation> {
   const { rows } = await client.query<Installation>({
     name: 'installation',
     text: `select id, coalesce(family, id) as family, cell, event_store, identity, is_copy, restoring,
@@ -87,7 +87,7 @@ export async function claimStore({ newId, now }: Claiming, store: OutsideStore, 
     previous_hash: last?.event.hash ?? GENESIS_HASH,
   } as const
   const data = { installation }
-  const claim: Envelope = { ...head, hash: hashOf({ ...head, data }), data }
+  const claim: Envelope = { ...head, hash: hashEnvelope({ ...head, data }), data }
   await store
     .append([{ stream: STREAM, expectedRevision: revision - 1, commands: [[claim]] }], NO_TRANSACTION)
     .catch((error: unknown) => {

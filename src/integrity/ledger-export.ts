@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { createReadStream } from 'node:fs'
-import { streamOf } from '#ledger/command.ts'
+import { streamName } from '#ledger/command.ts'
 import type { EventStore, StoredEvent } from '#ledger/port.ts'
 import { type ChainWalk, parseStored, storedEvents, type Verification, walkChain } from './verify.ts'
 
@@ -10,7 +10,7 @@ const LONGEST_LINE = 64 * 1_048_576
 /** A company's stored events from a revision, one per line. */
 export async function* exportLines(store: EventStore, companyId: number, fromRevision: number): AsyncGenerator<string> {
   const after = fromRevision === 0 ? null : fromRevision - 1
-  for await (const { json } of storedEvents(store, streamOf(companyId), after)) yield `${json}\n`
+  for await (const { json } of storedEvents(store, streamName(companyId), after)) yield `${json}\n`
 }
 
 export interface ExportVerification extends Verification {

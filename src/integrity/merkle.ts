@@ -28,7 +28,8 @@ export const leafHash = (data: Uint8Array): Buffer => sha256(Buffer.concat([LEAF
 export const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer => sha256(Buffer.concat([NODE, left, right]))
 
 /** Root of the first `size` leaves. */
-export const rootOf = (hashes: Hashes, size: number): Buffer => (size === 0 ? EMPTY_ROOT : rootBetween(hashes, 0, size))
+export const computeRoot = (hashes: Hashes, size: number): Buffer =>
+  size === 0 ? EMPTY_ROOT : rootBetween(hashes, 0, size)
 
 /**
  * Proof that a leaf is in a tree (PATH of RFC 6962): siblings from the leaf's up to the root's child. `index` < `size`.

@@ -117,7 +117,7 @@ export function openNote(note: string, keys: readonly VerifierKey[]): OpenedNote
   const signedBy: { key: VerifierKey; seconds: number | null }[] = []
   for (const signature of parsed.signatures) {
     const known = keys.filter(({ name, keyId }) => name === signature.name && keyId === signature.keyId)
-    const key = known.find((each) => isSignatureOf(each, parsed.text, signature.signature))
+    const key = known.find((each) => isValidSignature(each, parsed.text, signature.signature))
     if (known.length > 0 && !key) return null
     if (key && !signedBy.some((before) => before.key === key))
       signedBy.push({ key, seconds: key.type === COSIGNATURE ? secondsOf(signature.signature) : null })
@@ -126,7 +126,7 @@ export function openNote(note: string, keys: readonly VerifierKey[]): OpenedNote
 }
 
 /** Verifies a signature (without the four bytes of its id) of a text. */
-export function isSignatureOf(key: VerifierKey, text: string, signature: Buffer): boolean {
+export function isValidSignature(key: VerifierKey, text: string, signature: Buffer): boolean {
   const time = signature.subarray(0, key.type === COSIGNATURE ? TIME_BYTES : 0)
   const ed25519 = signature.subarray(time.length)
   if (ed25519.length !== ED25519_SIGNATURE_BYTES || secondsOf(time) > Number.MAX_SAFE_INTEGER) return false
@@ -147,7 +147,7 @@ const cosigned = (text: string, time: Buffer): Buffer =>
 
 /** Eight hex digits that distinguish keys and signature types under one name. */
 function noteKeyId(name: string, type: SignatureType, publicKey: string): string {
-  const hash = createHash('sha256').update(`${name}\n`).update(Buffer.of(type)).update(rawOf(publicKey))
+  const hash = createHash('sha256').update(`${name}\n`).update(Buffer.of(type)).update(toRawKey(publicKey))
   return hash.digest('hex').slice(0, 2 * ID_BYTES)
 }
 
@@ -159,8 +159,8 @@ export const verifierKey = (name: string, publicKey: string, type: SignatureType
 })
 
 /** `name+id+base64`, the format of verifier keys. */
-export const vkeyOf = ({ name, type, keyId, publicKey }: VerifierKey): string =>
-  `${name}+${keyId}+${Buffer.concat([Buffer.of(type), rawOf(publicKey)]).toString('base64')}`
+export const formatVkey = ({ name, type, keyId, publicKey }: VerifierKey): string =>
+  `${name}+${keyId}+${Buffer.concat([Buffer.of(type), toRawKey(publicKey)]).toString('base64')}`
 
 /** Parses a vkey; null if the format is wrong, the key is not Ed25519, or the id does not match name and key. */
 export function parseVkey(vkey: string): VerifierKey | null {
@@ -180,7 +180,7 @@ export function decodeBase64(base64: string): Buffer | null {
 }
 
 /** The 32 bytes of an Ed25519 key from its SPKI. */
-export function rawOf(publicKey: string): Buffer {
+export function toRawKey(publicKey: string): Buffer {
   const spki = Buffer.from(publicKey, 'base64')
   if (
     spki.length !== SPKI_PREFIX.length + ED25519_KEY_BYTES ||
@@ -208,7 +208,7 @@ export async function readSigningKey(path: string): Promise<SigningKey | null> {
   if (pem === null) return null
   const privateKey = createPrivateKey(pem)
   const publicKey = textOf(createPublicKey(privateKey), path)
-  return { keyId: keyIdOf(publicKey), publicKey, privateKey }
+  return { keyId: hashPublicKey(publicKey), publicKey, privateKey }
 }
 
 /** Reads the key in a PEM file, or creates it with mode 0600. Concurrent processes all use the first one created. */
@@ -228,10 +228,10 @@ export async function readPublicKeys(path: string): Promise<string[]> {
 }
 
 /** PEM for other tools. */
-export const pemOf = (publicKey: string): string =>
+export const toPem = (publicKey: string): string =>
   `-----BEGIN PUBLIC KEY-----\n${publicKey}\n-----END PUBLIC KEY-----\n`
 
-export const keyIdOf = (publicKey: string): string =>
+export const hashPublicKey = (publicKey: string): string =>
   createHash('sha256').update(Buffer.from(publicKey, 'base64')).digest('hex').slice(0, 16)
 
 function textOf(key: KeyObject, path: string): string {

@@ -1,12 +1,12 @@
 import pg, { type PoolClient, type QueryResult, type QueryResultRow } from 'pg'
-import { type Envelope, streamOf } from '#ledger/command.ts'
+import { type Envelope, streamName } from '#ledger/command.ts'
 import { type EventReader, pickNewest } from '#ledger/port.ts'
 import { type Handler, READ_SCHEMA } from '#ledger/projection.ts'
 import { type AnyRef, type AnyTable, copyLines, copyStatement, pastColumns, tableDdl } from '#ledger/table.ts'
 import type { Changes, RowPast } from '#ledger/working-set.ts'
 import { groupBy } from '#lib/collections.ts'
 import { Unavailable } from '#lib/errors.ts'
-import { columnAt, columnOf, type RowsTogether } from '#postgres/row-bytes.ts'
+import { columnAt, columnReaders, type RowsTogether } from '#postgres/row-bytes.ts'
 import { transactionOn } from '#postgres/transaction.ts'
 import type { ReadSource, SentScope, SentStatement } from '#queries/reader.ts'
 
@@ -37,7 +37,7 @@ interface Ledger extends EventReader {
 }
 
 /** Builds version chains from the rows' history columns and their stored history. */
-export async function versionChainsOf(
+export async function buildVersionChains(
   client: PoolClient,
   { companyId, revision }: Ledger,
   table: AnyTable,
@@ -90,7 +90,7 @@ interface BaseRow {
 }
 
 /** Reconstructs the row of `base` at each of its revisions. */
-export async function baseOf(client: PoolClient, ledger: Ledger): Promise<BaseRow> {
+export async function rebuildBaseRows(client: PoolClient, ledger: Ledger): Promise<BaseRow> {
   const { companyId, model } = ledger
   const [ref] = model.base
   if (!ref?.table.past) throw new Error('a read model has a row that all projections read')
@@ -104,7 +104,7 @@ export async function baseOf(client: PoolClient, ledger: Ledger): Promise<BaseRo
     ref,
     at: (at) => states.findLast((state) => state.revision <= at)?.row ?? null,
   }
-  const courses = await versionChainsOf(client, ledger, ref.table, rows)
+  const courses = await buildVersionChains(client, ledger, ref.table, rows)
   await reconstruct(ledger, ref.table, courses, base, (at, remade) => {
     const row = remade.get(companyId)?.row
     if (row) states.push({ revision: at, row })
@@ -131,7 +131,7 @@ export async function reconstruct(
   const work = createChanges(table, remade, companyId, base)
   const handlers = model.projections.filter(({ tables }) => tables.includes(table))
   const revisions = [...new Set(courses.flatMap((course) => course.revisions))].sort((a, b) => a - b)
-  for await (const event of pickNewest(ledger, streamOf(companyId), revisions)) {
+  for await (const event of pickNewest(ledger, streamName(companyId), revisions)) {
     signal.throwIfAborted()
     work.begin(event.revision)
     for (const { on } of handlers) (on[event.type] as Handler | undefined)?.apply(work.changes, event)
@@ -245,7 +245,7 @@ export async function openPast(client: PoolClient, ledger: Ledger, last: Envelop
 /** Creates the ledger's position and the company's row, which every statement and every projection may read. */
 async function openBase(client: PoolClient, ledger: Ledger, last: Envelope): Promise<BaseRow> {
   const { companyId, revision } = ledger
-  const base = await baseOf(client, ledger)
+  const base = await rebuildBaseRows(client, ledger)
   const now = base.at(revision)
   if (!now) throw new Error(`company ${companyId} is not registered`)
   const { remade, table } = pastTableOf(base.ref.table)
@@ -322,7 +322,7 @@ function idsIn({ fields, rows }: QueryResult): number[] {
     if ('key_id' in row) return row.key_id ?? []
     return row[0].flatMap((bytes) => {
       const id = columnAt(bytes, position)
-      return id ? columnOf.bigint(id) : []
+      return id ? columnReaders.bigint(id) : []
     })
   })
 }
@@ -372,7 +372,7 @@ async function remakeRows(
       one.isRemade = true
     }
     if (rows.length > 0) {
-      const courses = await versionChainsOf(client, ledger, one.table, rows)
+      const courses = await buildVersionChains(client, ledger, one.table, rows)
       await keep(client, one.remade, await reconstruct(ledger, one.table, courses, base))
     }
     made += rows.length

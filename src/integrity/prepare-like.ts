@@ -7,7 +7,7 @@ import type { Queryable } from '#postgres/database.ts'
 import { withPool } from '#postgres/pool.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { type RingEntry, ringEntries } from './checkpoint-keys.ts'
-import { type Installation, installationOf } from './installation.ts'
+import { type Installation, loadInstallation } from './installation.ts'
 import { readSigningKey } from './note.ts'
 
 interface Likeness {
@@ -25,11 +25,11 @@ interface Likeness {
  */
 export async function prepareLike(pool: Pool, { likeUrl, masterKeys, keyFile }: Likeness): Promise<void> {
   await withPool(likeUrl, { max: 1, application_name: 'tillbook command' }, async (first) => {
-    const theirs = await installationOf(first).catch(notTillbook)
+    const theirs = await loadInstallation(first).catch(notTillbook)
     const ring = await ringEntries(first)
     await assertFirst(first, { theirs, ring, masterKeys, keyFile })
     await claimDatabase({ pool, keys: masterKeys, onMade: () => {} })
-    const ours = await installationOf(pool)
+    const ours = await loadInstallation(pool)
     await inTransaction(pool, async (_, client) => {
       if (ours.id === theirs.id || ours.family !== theirs.id) await join(client, first, { theirs, ours })
       await client.query(

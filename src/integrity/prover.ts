@@ -1,20 +1,20 @@
 import type { Pool } from 'pg'
-import { streamOf } from '#ledger/command.ts'
+import { streamName } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { createKeyedSemaphore, type LimiterFigures } from '#lib/fair-sharing.ts'
 import type { Database } from '#postgres/database.ts'
 import {
+  computeRoot,
   consistencyProof,
   type Hashes,
   inclusionProof,
   isConsistent,
   isIncluded,
   leafHash,
-  rootOf,
   type TreeHead,
 } from './merkle.ts'
-import { emptyTree, growTree, hashesOf, headOfTree, ledgerLog, TreeDiffers } from './trees.ts'
+import { emptyTree, growTree, headOfTree, ledgerLog, readTreeHashes, TreeDiffers } from './trees.ts'
 
 /** A verified proof from the stored tree, with the roots at the requested sizes. */
 interface Proved {
@@ -33,7 +33,7 @@ export async function proveInclusion(
   { index, size }: { readonly index: number; readonly size: number },
 ): Promise<Proved> {
   const head = await headOfTree(pool, log)
-  const tiles = await hashesOf(pool, log, head.size, [index, size - 1])
+  const tiles = await readTreeHashes(pool, log, head.size, [index, size - 1])
   const hashes = inclusionProof(tiles, index, size)
   const root = rootWithin(tiles, size, head)
   if (!root || !isIncluded(leaf, { index, size, root }, hashes)) throw new TreeDiffers(log)
@@ -51,14 +51,14 @@ export async function proveConsistency(
   to: number,
 ): Promise<Proved & { readonly fromRoot: Buffer }> {
   const head = await headOfTree(pool, log)
-  const tiles = await hashesOf(
+  const tiles = await readTreeHashes(
     pool,
     log,
     head.size,
     [from, to].flatMap((size) => (size > 0 ? [size - 1] : [])),
   )
   const hashes = consistencyProof(tiles, from, to)
-  const fromRoot = rootOf(tiles, from)
+  const fromRoot = computeRoot(tiles, from)
   const root = rootWithin(tiles, to, head)
   if (!root || !isConsistent({ size: from, root: fromRoot }, { size: to, root }, hashes)) throw new TreeDiffers(log)
   return { hashes, root, fromRoot }
@@ -67,7 +67,7 @@ export async function proveConsistency(
 /** Root at a size; null if the recorded tree does not begin with it. */
 function rootWithin(tiles: Hashes, size: number, head: TreeHead): Buffer | null {
   if (size > head.size) return null
-  const root = rootOf(tiles, size)
+  const root = computeRoot(tiles, size)
   return isConsistent({ size, root }, head, consistencyProof(tiles, size, head.size)) ? root : null
 }
 
@@ -176,7 +176,7 @@ async function proveEvent(
   if (revision >= available) return null
   const size = wanted ?? available
   if (size <= revision || size > available) return { available }
-  for await (const { hash } of store.pick(streamOf(companyId), [revision])) {
+  for await (const { hash } of store.pick(streamName(companyId), [revision])) {
     const leaf = leafHash(Buffer.from(hash, 'hex'))
     const { hashes, root } = await proveInclusion(pool, companyId, leaf, { index: revision, size })
     const isSigned = signed?.size === size

@@ -1,12 +1,12 @@
 import { rm } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Pool, PoolClient } from 'pg'
-import { streamOf } from '#ledger/command.ts'
+import { streamName } from '#ledger/command.ts'
 import { StepRefused } from '#lib/errors.ts'
 import { inTransaction, inTransactionOn, LOCK_TIMEOUT_MS, retryOnLockTimeout } from '#postgres/transaction.ts'
-import { checkpointFileOf } from './checkpoint.ts'
+import { checkpointPath } from './checkpoint.ts'
 import { type CellParts, CREDENTIALS, carriedTables, isOfCompany, LOGIN_TABLES, openImport } from './company-file.ts'
-import { installationOf } from './installation.ts'
+import { loadInstallation } from './installation.ts'
 
 interface Move {
   readonly id: string
@@ -50,7 +50,7 @@ export async function removeCompany(
   tell: (line: string) => void,
 ): Promise<void> {
   const said = await openImport(cell.sealing, note)
-  const { id: installation } = await installationOf(cell.pool)
+  const { id: installation } = await loadInstallation(cell.pool)
   const done = await cell.pool.query(
     `select from ops.company_moves where id = $1 and company_id = $2 and state = 'removed'`,
     [said?.export, companyId],
@@ -71,13 +71,13 @@ export async function removeCompany(
   const own = `company_id = ${companyId}`
   for (const { tables } of cell.model.projections)
     for (const { name } of tables) await deleteRows(cell, { name, condition: own, tell })
-  const ledger = { name: 'ledger.events', condition: `stream = '${streamOf(companyId)}'`, isAppendOnly: true }
+  const ledger = { name: 'ledger.events', condition: `stream = '${streamName(companyId)}'`, isAppendOnly: true }
   await deleteRows(cell, { ...ledger, tell })
   for (const table of await carriedTables(cell.pool))
     if (!table.isOfLogins) await deleteRows(cell, { ...table, condition: isOfCompany(table, companyId), tell })
   for (const name of ['ops.trees', 'ops.tree_tiles'])
     await deleteRows(cell, { name, condition: `log = ${companyId}`, tell })
-  await rm(checkpointFileOf(cell.sealing.directory, companyId), { force: true })
+  await rm(checkpointPath(cell.sealing.directory, companyId), { force: true })
   await inTransaction(cell.pool, async (_, client) => {
     for (const table of ['table_checks', 'ledgers'])
       await client.query(`delete from ops.${table} where company_id = $1`, [companyId])

@@ -5,7 +5,7 @@ import * as z from 'zod'
 import { recordRestore } from '#commands/company-commands.ts'
 import { isIdKind, RECORD_KINDS } from '#domain/record-values.ts'
 import type { Refusal } from '#domain/refusals.ts'
-import { type Envelope, isRefusal, streamOf } from '#ledger/command.ts'
+import { type Envelope, isRefusal, streamName } from '#ledger/command.ts'
 import { raiseCompanyIds } from '#ledger/ledgers.ts'
 import { isOutside } from '#ledger/port.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
@@ -13,29 +13,29 @@ import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { appendLines } from '#lib/json.ts'
 import { inTransaction, withAdvisoryLock } from '#postgres/transaction.ts'
-import { companiesOfFiles, originOf } from './checkpoint.ts'
+import { companiesOfFiles, companyOrigin } from './checkpoint.ts'
 import { openKeyRing, type RingPlace, type SealKeyRing } from './checkpoint-keys.ts'
 import { lastStoredCheckpoint, ledgerCheckpoints, type SignedCheckpoint } from './checkpoint-log.ts'
-import { generationOf, treeWith } from './checkpoints.ts'
-import { claimStore, installationOf } from './installation.ts'
+import { countGeneration, treeWith } from './checkpoints.ts'
+import { claimStore, loadInstallation } from './installation.ts'
 import {
-  hostsOf,
   type InstallationFile,
+  parseStoreHosts,
   readDatabaseIdentity,
   readInstallationNote,
   readStoredMarks,
   writeInstallationNote,
 } from './installation-check.ts'
-import { rootOf } from './merkle.ts'
+import { computeRoot } from './merkle.ts'
 import {
   type KeptStatement,
   lastStatements,
   parseRestored,
   type RestoredStatement,
-  restoredFileOf,
+  restoredPath,
   signStatement,
 } from './restored-statement.ts'
-import { emptyTree, growTree, hashesOf, ledgerLog } from './trees.ts'
+import { emptyTree, growTree, ledgerLog, readTreeHashes } from './trees.ts'
 
 interface RestoreStatementOptions extends Pick<InstallationFile, 'store'>, RingPlace {}
 
@@ -60,7 +60,7 @@ async function recordRestoredLedger(
     return isOther(parseRestored(known.note))
   }
   const ring = await openKeyRing(stating)
-  const { number } = await generationOf(pool, directory, companyId)
+  const { number } = await countGeneration(pool, directory, companyId)
   const { last } = await lastStoredCheckpoint(pool, ledgerCheckpoints(ring, directory, companyId, number), ring)
   if (!last) return false
   const before = { origin: last.origin, size: last.size, root: last.root.toString('base64') }
@@ -68,7 +68,7 @@ async function recordRestoredLedger(
   const statement = { ...said, company_id: companyId, before, since, hash: event?.hash ?? null }
   const note = signStatement(ring.installationId, ring.current, statement)
   const kept = { company_id: companyId, restored_at: said.restored_at, note }
-  await appendLines(restoredFileOf(directory), [kept])
+  await appendLines(restoredPath(directory), [kept])
   await keep(stating, kept)
   return isOther(statement)
 }
@@ -84,8 +84,8 @@ async function headSince(
   const log = ledgerLog(store, companyId)
   const covered = size > last.size && (await treeWith(pool, log, last)).hashes !== null
   await growTree(pool, log)
-  const root = rootOf(await hashesOf(pool, companyId, size), size).toString('base64')
-  return { origin: originOf(installationId, companyId, covered ? number : number + 1), size, root }
+  const root = computeRoot(await readTreeHashes(pool, companyId, size), size).toString('base64')
+  return { origin: companyOrigin(installationId, companyId, covered ? number : number + 1), size, root }
 }
 
 const keep = ({ pool }: RestoreStatementOptions, { company_id, restored_at, note }: KeptStatement) =>
@@ -205,14 +205,14 @@ async function restoreAlone(given: Restore, said: RestoreDeclaration): Promise<R
   }
   if (copy_id === null) await stateGone(given, restoring)
   await end(given, restoring)
-  const { id: installation } = await installationOf(given.pool)
+  const { id: installation } = await loadInstallation(given.pool)
   return { installation, copy: copy_id !== null, restored_at, lost_after, ledgers: heads.length, other_logs }
 }
 
 /** Returns the state of an interrupted run, or starts this one. @throws CannotRestore */
 async function begin(given: Restore, { lost_after, reason, copy }: RestoreDeclaration): Promise<Restoring> {
   const { pool, dataDir, now, newInstallationId } = given
-  const row = await installationOf(pool)
+  const row = await loadInstallation(pool)
   if (row.restoring !== null) return Restoring.parse(row.restoring)
   const noted = await readInstallationNote(dataDir)
   if (copy) await makeRoom(given, row, noted?.installation ?? null)
@@ -235,12 +235,12 @@ async function begin(given: Restore, { lost_after, reason, copy }: RestoreDeclar
  */
 async function makeRoom(
   { store, eventStoreUrl, dataDir }: Restore,
-  row: Awaited<ReturnType<typeof installationOf>>,
+  row: Awaited<ReturnType<typeof loadInstallation>>,
   noted: string | null,
 ) {
   if (noted === row.id && !row.is_copy)
     throw new CannotRestore('DATA_DIR is that of the installation which this is a copy of: give the copy another one')
-  if (isOutside(store) && hostsOf(eventStoreUrl ?? '') === row.event_store)
+  if (isOutside(store) && parseStoreHosts(eventStoreUrl ?? '') === row.event_store)
     throw new CannotRestore(
       `the event store ${row.event_store} is that of the installation which this is a copy of: give the copy another one`,
     )
@@ -277,7 +277,7 @@ async function record(
 }
 
 async function recorded({ store }: Restore, companyId: number, head: number): Promise<Envelope | null> {
-  for await (const event of store.read(streamOf(companyId), head + 1))
+  for await (const event of store.read(streamName(companyId), head + 1))
     if (event.type === 'InstallationRestored') return event
   return null
 }
@@ -289,7 +289,7 @@ async function idsFor(
   head: number,
 ) {
   let first_at = lost_after
-  for await (const { recorded_at } of store.pick(streamOf(companyId), [0])) first_at = recorded_at
+  for await (const { recorded_at } of store.pick(streamName(companyId), [0])) first_at = recorded_at
   const mark = (await readStoredMarks(dataDir)).find(({ company_id }) => company_id === companyId)
   const sealed = Math.max(0, (mark?.revision ?? 0) - head)
   const { rows } = await pool.query<{ ids: Record<string, number> }>(
@@ -335,7 +335,7 @@ const emptySeals = (pool: Pool): Promise<void> =>
 /** Updates DATA_DIR and event store first: until the database records the end, the next run repeats this. */
 async function end(given: Restore, { copy_id }: Restoring): Promise<void> {
   const { pool, store, eventStoreUrl } = given
-  const id = copy_id ?? (await installationOf(pool)).id
+  const id = copy_id ?? (await loadInstallation(pool)).id
   if (copy_id !== null && isOutside(store)) await claimStore(given, store, id)
   if (copy_id !== null) {
     await given.asOwner(emptySeals)
@@ -348,7 +348,7 @@ async function end(given: Restore, { copy_id }: Restoring): Promise<void> {
     await client.query(
       `update ops.installation set id = $1, is_copy = is_copy or $2, identity = coalesce($3, identity),
          event_store = $4, restoring = null, family = case when $2 then null else family end, cell = case when $2 then 0 else cell end`,
-      [id, copy_id !== null, identity, eventStoreUrl === null ? null : hostsOf(eventStoreUrl)],
+      [id, copy_id !== null, identity, eventStoreUrl === null ? null : parseStoreHosts(eventStoreUrl)],
     )
   })
 }

@@ -41,10 +41,10 @@ export interface RestoredStatement {
   readonly reason: string
 }
 
-export const restoredFileOf = (directory: string): string => join(directory, 'restored.jsonl')
+export const restoredPath = (directory: string): string => join(directory, 'restored.jsonl')
 
 /** Name under which statements are signed; also their first line. */
-export const restoredNameOf = (installationId: string): string => `tillbook/${installationId}/restored`
+export const restoredName = (installationId: string): string => `tillbook/${installationId}/restored`
 
 const NONE = '-'
 
@@ -56,7 +56,7 @@ export function signStatement(
   key: Pick<SigningKey, 'privateKey'>,
   said: RestoredStatement,
 ): string {
-  const name = restoredNameOf(installationId)
+  const name = restoredName(installationId)
   const { company_id, restored_at, lost_after, before, since, hash, reason } = said
   const lines = [
     name,
@@ -114,7 +114,11 @@ export async function lastStatements(directory: string): Promise<Map<number, Kep
  * A company's statements, oldest first, from folder or database, whichever has more: a database may be older than the
  * folder.
  */
-export async function statementsOf(client: Queryable, directory: string, companyId: number): Promise<KeptStatement[]> {
+export async function loadStatements(
+  client: Queryable,
+  directory: string,
+  companyId: number,
+): Promise<KeptStatement[]> {
   const lines = z.array(KeptStatement).parse(await linesOf(directory))
   const { rows } = await client.query<KeptStatement>(
     'select company_id, restored_at, note from ops.restored_ledgers where company_id = $1 order by restored_at',
@@ -126,6 +130,6 @@ export async function statementsOf(client: Queryable, directory: string, company
 
 async function linesOf(directory: string): Promise<unknown[]> {
   const lines: unknown[] = []
-  for await (const line of eachLine(restoredFileOf(directory))) lines.push(line)
+  for await (const line of eachLine(restoredPath(directory))) lines.push(line)
   return lines
 }

@@ -1,18 +1,18 @@
 import { deflateRawSync } from 'node:zlib'
 import type { Pool } from 'pg'
-import { type Envelope, hashOf, streamOf } from '#ledger/command.ts'
+import { type Envelope, hashEnvelope, streamName } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { Unavailable } from '#lib/errors.ts'
 import type { Reader } from '#queries/reader.ts'
 import { findSaleEvents } from '#queries/sale-queries.ts'
 import { type AttestationStatus, attestationStatuses } from './attestations.ts'
 import type { NamedAttestor } from './attestors.ts'
-import { installationOriginOf, proofText } from './checkpoint.ts'
+import { installationOrigin, proofText } from './checkpoint.ts'
 import { type RingEntry, ringEntries } from './checkpoint-keys.ts'
 import type { SignedCheckpoint } from './checkpoint-log.ts'
 import { createCheckpoints, newestCheckpoint, type Sealing } from './checkpoints.ts'
-import { installationOf } from './installation.ts'
-import { type LogInclusion, logInclusionOf } from './installation-log.ts'
+import { loadInstallation } from './installation.ts'
+import { type LogInclusion, proveLogInclusion } from './installation-log.ts'
 import type { Prover } from './prover.ts'
 import { LedgerNotIntact } from './verify.ts'
 
@@ -49,11 +49,11 @@ export function createProofServices(pool: Pool, { sealing, attestors }: ProofOpt
   return {
     checkpointOf: sealing ? createCheckpoints(sealing) : nowhere,
     newest: (companyId) => newestCheckpoint(pool, companyId),
-    placeOf: (companyId) => logInclusionOf(pool, companyId),
+    placeOf: (companyId) => proveLogInclusion(pool, companyId),
     keys: () => ringEntries(pool),
     async log() {
-      const { family: installationId, cell } = await installationOf(pool)
-      return installationOriginOf({ installationId, cell })
+      const { family: installationId, cell } = await loadInstallation(pool)
+      return installationOrigin({ installationId, cell })
     },
     attestors: () => attestationStatuses(pool, attestors),
   }
@@ -84,7 +84,7 @@ const MOST_DEFLATED_BYTES = 3_000
  * Encodes a receipt in decimal digits: deflated JSON behind a first hex digit that preserves zeros. A QR
  * code stores three digits in ten bits, and URLs accept digits. Null if it does not fit in a QR code.
  */
-export function digitsOf(receipt: Receipt): string | null {
+export function toReceiptDigits(receipt: Receipt): string | null {
   const deflated = deflateRawSync(JSON.stringify(receipt), { level: 9 })
   return deflated.length > MOST_DEFLATED_BYTES ? null : BigInt(`0x1${deflated.toString('hex')}`).toString()
 }
@@ -115,7 +115,7 @@ const LONGEST_WAIT_MS = 5_000
  * Receipt of a sale, verified before it is returned. It uses the newest checkpoint that covers the sale, or a new one. Null if the company has no such sale. @throws Unavailable if a checkpoint takes too long or the
  * queue is full; LedgerNotIntact, CheckpointAltered, WrongSealKey, TreeDiffers if there is nothing to prove
  */
-export async function receiptOf(making: Making, saleId: number): Promise<MadeReceipt | null> {
+export async function makeSaleReceipt(making: Making, saleId: number): Promise<MadeReceipt | null> {
   const { companyId } = making.reader
   const found = await findSaleEvents(making.reader, saleId)
   if (!found) return null
@@ -135,7 +135,7 @@ export async function receiptOf(making: Making, saleId: number): Promise<MadeRec
 
 async function pick({ store }: Making, companyId: number, revisions: readonly number[]): Promise<Envelope[]> {
   const events: Envelope[] = []
-  for await (const event of store.pick(streamOf(companyId), revisions)) events.push(event)
+  for await (const event of store.pick(streamName(companyId), revisions)) events.push(event)
   return events
 }
 
@@ -182,7 +182,7 @@ async function proveEvent(
   { size, root, note }: SignedCheckpoint,
 ): Promise<ProvedEvent> {
   const { hash, revision } = event
-  if (hashOf(withoutHash(event)) !== hash) throw broken(companyId, revision, 'wrong_hash')
+  if (hashEnvelope(withoutHash(event)) !== hash) throw broken(companyId, revision, 'wrong_hash')
   const proved = await prover.inclusion(companyId, revision, size)
   if (!proved || 'available' in proved) throw broken(companyId, revision)
   if (proved.hash !== hash || !proved.root.equals(root)) throw broken(companyId, revision, 'other_root')

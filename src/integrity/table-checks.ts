@@ -1,17 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
-import { type Envelope, streamOf } from '#ledger/command.ts'
+import { type Envelope, streamName } from '#ledger/command.ts'
 import { type EventReader, readNewest } from '#ledger/port.ts'
-import { READ_SCHEMA, type ReadModel, refsOf } from '#ledger/projection.ts'
+import { collectRefs, READ_SCHEMA, type ReadModel } from '#ledger/projection.ts'
 import { differsSince, type RowDifference, type Since } from '#ledger/rebuild/compare-tables.ts'
-import { type TablesVerification, tablesHeadOf, type VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
+import { loadTablesHead, type TablesVerification, type VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
 import type { AnyRef, AnyTable } from '#ledger/table.ts'
 import { type Changes, createWorkingSet } from '#ledger/working-set.ts'
 import { type Repetition, recordsEvents, repeat, type WorkPace } from '#lib/background-loops.ts'
 import { transactionOn } from '#postgres/transaction.ts'
 import type { Reader } from '#queries/reader.ts'
 import { t } from '#queries/table-names.ts'
-import { baseOf, type PastRow, type RowChange, reconstruct, versionChainsOf } from './past-tables.ts'
+import { buildVersionChains, type PastRow, type RowChange, rebuildBaseRows, reconstruct } from './past-tables.ts'
 
 /**
  * Compares what has changed since a verified revision: the events since then are applied to the rows as they were
@@ -55,10 +55,10 @@ async function compareOn(
   const locked = model.base.map(({ table }) => `lock table ${READ_SCHEMA}.${table.name} in access share mode`)
   // Keeps a rebuild from replacing the tables. The next statement takes the snapshot.
   await client.query(['begin isolation level repeatable read', 'set local jit = off', ...locked].join(';'))
-  const head = await tablesHeadOf(client, companyId)
+  const head = await loadTablesHead(client, companyId)
   if (head.version !== model.version || head.revision < verified || head.revision - verified > MOST_EVENTS) return null
   const events: Envelope[] = []
-  for await (const event of readNewest(options, streamOf(companyId), verified + 1)) {
+  for await (const event of readNewest(options, streamName(companyId), verified + 1)) {
     if (event.revision > head.revision) break
     events.push(event)
   }
@@ -88,7 +88,7 @@ interface Projecting extends ChangesOptions {
 async function project(work: Projecting, events: readonly Envelope[], verified: number): Promise<RowsByKey> {
   const { model, client, companyId } = work
   const set = createWorkingSet()
-  const refs = events.flatMap((event) => refsOf(model, event))
+  const refs = events.flatMap((event) => collectRefs(model, event))
   set.queue(companyId, refs)
   await Promise.all(set.load(transactionOn(client)))
   const live = set.of(companyId)
@@ -136,10 +136,10 @@ async function rowsBefore(
   }
   if (changed.size === 0) return before
   const ledger = { ...work, revision: verified, until: null, signal: NEVER }
-  const base = await baseOf(work.client, ledger)
+  const base = await rebuildBaseRows(work.client, ledger)
   for (const [table, rows] of changed)
     for (let from = 0; from < rows.length; from += BATCH_ROWS) {
-      const courses = await versionChainsOf(work.client, ledger, table, rows.slice(from, from + BATCH_ROWS))
+      const courses = await buildVersionChains(work.client, ledger, table, rows.slice(from, from + BATCH_ROWS))
       for (const row of await reconstruct(ledger, table, courses, base))
         rowsOf(before, table).set(keyOf(pkOf(table, row)), row)
     }

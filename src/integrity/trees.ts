@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { streamOf } from '#ledger/command.ts'
+import { streamName } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { type InTurnOptions, type Repetition, repeat, workInTurn } from '#lib/background-loops.ts'
 import { inBatches } from '#lib/collections.ts'
@@ -30,7 +30,7 @@ export function ledgerLog(store: EventStore, companyId: number): TreeLog {
   return {
     id: companyId,
     async *leaves(from) {
-      const stream = streamOf(companyId)
+      const stream = streamName(companyId)
       let next = from
       for await (const batch of store.hashes?.(stream, from) ?? hashesAsRead(store, stream, from)) {
         const fault = batch.findIndex(({ revision, hash }, place) => revision !== next + place || !HASH.test(hash))
@@ -89,7 +89,7 @@ export async function emptyTree(pool: Database, log: number): Promise<void> {
  * Reads the complete subtrees that proofs for `leaves` at a size need; without leaves, those of the root. They are not
  * verified. @throws TreeDiffers when a missing hash is read.
  */
-export async function hashesOf(
+export async function readTreeHashes(
   pool: Database,
   log: number,
   size: number,

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { EventName } from '#events/catalogue.ts'
-import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/command.ts'
+import { type Envelope, GENESIS_HASH, hashEnvelope, streamName } from '#ledger/command.ts'
 import type { EventStore, StoredEvent } from '#ledger/port.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { createKeyedSemaphore, type LimiterFigures } from '#lib/fair-sharing.ts'
@@ -180,7 +180,7 @@ const hasLoneSurrogate = (json: string): boolean => json.includes('\\ud') && /(?
 
 function isHashOf(hash: string, hashed: Omit<Envelope, 'hash'>): boolean {
   try {
-    return hashOf(hashed) === hash
+    return hashEnvelope(hashed) === hash
   } catch {
     // Nested deeper than any stored event.
     return false
@@ -233,8 +233,8 @@ export async function verifyLedger(
   companyId: number,
   { after, anchors = [], isEnough, watch, onEvent }: VerifyOptions = {},
 ): Promise<Verification> {
-  const stream = streamOf(companyId)
-  const head = await headOf(pool, companyId)
+  const stream = streamName(companyId)
+  const head = await loadLedgerHead(pool, companyId)
   const found = await walkChain(storedEvents(store, stream, after?.revision ?? null), {
     stream,
     anchors: [...anchors, head],
@@ -245,7 +245,7 @@ export async function verifyLedger(
   })
   // A store outside Postgres may have events that were not applied yet.
   if (!found.valid || !store.transactional) return found
-  const { revision } = await headOf(pool, companyId)
+  const { revision } = await loadLedgerHead(pool, companyId)
   if (found.revision <= revision) return found
   return { ...found, valid: false, first_error: { revision: revision + 1, reason: 'beyond_head' } }
 }
@@ -254,7 +254,7 @@ export async function verifyLedger(
  * Revision and hash up to which the read model has applied a ledger; the position of an empty ledger if nothing is
  * recorded.
  */
-export async function headOf(pool: Queryable, companyId: number): Promise<Anchor> {
+export async function loadLedgerHead(pool: Queryable, companyId: number): Promise<Anchor> {
   const { rows } = await pool.query<Anchor>('select revision, hash from ledgers where company_id = $1', [companyId])
   return rows[0] ?? { revision: -1, hash: GENESIS_HASH }
 }
@@ -319,7 +319,7 @@ export function createVerifier(
   const running = new Map<number, { readonly after: Anchor | null; readonly result: Promise<Verified> }>()
 
   async function run(companyId: number, after: Anchor | null): Promise<Verified> {
-    const head = await headOf(ledgers.pool, companyId)
+    const head = await loadLedgerHead(ledgers.pool, companyId)
     const sealed = after === null ? await sealedOf(companyId) : null
     const deadline = clock() + LONGEST_MS
     const isEnough = () => clock() >= deadline

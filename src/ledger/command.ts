@@ -157,7 +157,7 @@ export type Origin = 'api' | 'pdv' | 'panel' | 'system'
 /** Origin as records and webhook messages name it: till and panel share one channel. */
 export type Channel = Exclude<Origin, 'panel'>
 
-export const channelOf = (origin: Origin): Channel => (origin === 'panel' ? 'pdv' : origin)
+export const toChannel = (origin: Origin): Channel => (origin === 'panel' ? 'pdv' : origin)
 
 /** An event before it is appended, as a command decides it. */
 export interface NewEvent {
@@ -241,12 +241,12 @@ function isName(name: string): boolean {
 }
 
 /** Lowercase hex SHA-256 of the canonical JSON (RFC 8785) of the whole envelope without `hash`. */
-export const hashOf = (envelope: Omit<Envelope, 'hash'>): string => hash('sha256', canonicalJson(envelope), 'hex')
+export const hashEnvelope = (envelope: Omit<Envelope, 'hash'>): string => hash('sha256', canonicalJson(envelope), 'hex')
 
 /** Prefix of company streams (EventStoreDB category naming). */
 export const STREAM_PREFIX = 'company-'
 
-export const streamOf = (companyId: number): string => `${STREAM_PREFIX}${companyId}`
+export const streamName = (companyId: number): string => `${STREAM_PREFIX}${companyId}`
 
 /** The company of a stream; null for any other stream. */
 export function companyIdOfStream(stream: string): number | null {

@@ -2,7 +2,7 @@ import { inBatches, prefetch } from '#lib/collections.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 import type { Envelope } from './command.ts'
 import type { ReadModel } from './projection.ts'
-import { type CannotOpen, openData, type PersonKeys, sealedWith } from './sealed-fields.ts'
+import { type CannotOpen, listSealingKeys, openData, type PersonKeys } from './sealed-fields.ts'
 
 /** One company's share of a unit of work. */
 export interface Append {
@@ -17,7 +17,7 @@ export interface Append {
  * Splits an append into chunks of at most `maxBytes`, unless a single command exceeds that. The events of one command
  * stay together: if only some chunks are stored, no command is half done.
  */
-export function chunksOf<T>(
+export function splitChunks<T>(
   commands: readonly (readonly T[])[],
   maxBytes: number,
   bytesOf: (event: T) => number,
@@ -104,7 +104,7 @@ export type RevisionRange = readonly [first: number, last: number]
  * Groups ascending revisions into ranges of at most `longest`. Revisions no more than `gap` apart share a range: an
  * external store needs as long for one event as for dozens in a row.
  */
-export function rangesOf(revisions: readonly number[], gap: number, longest: number): RevisionRange[] {
+export function joinRanges(revisions: readonly number[], gap: number, longest: number): RevisionRange[] {
   const ranges: [number, number][] = []
   for (const revision of revisions) {
     const range = ranges.at(-1)
@@ -248,7 +248,7 @@ function createOpener({ keys, model, onCannotOpen }: Omit<EventReader, 'store'>,
   return async (events: readonly Envelope[]): Promise<typeof open> => {
     const wanted = new Set<string>()
     for (const event of events) {
-      for (const id of sealedWith(event, model.personalFields(event))) if (!secrets.has(id)) wanted.add(id)
+      for (const id of listSealingKeys(event, model.personalFields(event))) if (!secrets.has(id)) wanted.add(id)
     }
     if (wanted.size > 0) for (const [id, secret] of await keys.find([...wanted])) secrets.set(id, secret)
     return open

@@ -4,7 +4,7 @@ import type { Transaction } from '#postgres/transaction.ts'
 import type { Envelope, NewEvent } from './command.ts'
 import type { OpenLedger } from './ledgers.ts'
 import type { PersonalField } from './sealed-fields.ts'
-import { type AnyRef, type AnyTable, ddlOf } from './table.ts'
+import { type AnyRef, type AnyTable, toDdl } from './table.ts'
 import type { Changes, Rows, WorkingSet } from './working-set.ts'
 
 /** How one type of event changes rows. Both members are pure: the same ledger always produces the same tables. */
@@ -89,8 +89,8 @@ export interface ReadModel {
 export const READ_SCHEMA = 'read'
 
 /** The version of a read model: its number and its tables' DDL. */
-export function versionOf(projections: readonly Projection[], number: number): string {
-  const ddl = projections.flatMap((projection) => projection.tables.map((table) => ddlOf(table, READ_SCHEMA)))
+export function hashModelVersion(projections: readonly Projection[], number: number): string {
+  const ddl = projections.flatMap((projection) => projection.tables.map((table) => toDdl(table, READ_SCHEMA)))
   return `${number}-${createHash('sha256').update(ddl.join('\n')).digest('hex').slice(0, 12)}`
 }
 
@@ -111,7 +111,7 @@ function handlersOf({ projections }: ReadModel, type: string): readonly Handler[
   return found
 }
 
-export function refsOf(model: ReadModel, event: Envelope): AnyRef[] {
+export function collectRefs(model: ReadModel, event: Envelope): AnyRef[] {
   const refs = [...model.base]
   for (const handler of handlersOf(model, event.type)) refs.push(...handler.refs(event))
   return refs
@@ -122,7 +122,7 @@ export function project(model: ReadModel, rows: Changes, event: Envelope): void 
 }
 
 /** Erasures that an event requires after the rows of its transaction are written. */
-export const erasuresOf = (model: ReadModel, companyId: number, event: Envelope) =>
+export const collectErasures = (model: ReadModel, companyId: number, event: Envelope) =>
   handlersOf(model, event.type).flatMap(({ erase }) => (erase ? (tx: Transaction) => erase(tx, companyId, event) : []))
 
 export function parseSubject(subject: string): { type: string; id: number } {
@@ -130,7 +130,7 @@ export function parseSubject(subject: string): { type: string; id: number } {
   return { type: subject.slice(0, slash), id: Number(subject.slice(slash + 1)) }
 }
 
-export function viewOf(model: ReadModel, subject: string): { view: RecordView; id: number } {
+export function findRecordView(model: ReadModel, subject: string): { view: RecordView; id: number } {
   const { type, id } = parseSubject(subject)
   const view = ownValue(model.views, type)
   if (!view) throw new Error(`no view shows ${subject}`)
@@ -156,7 +156,7 @@ export async function render(
   { companyId, now }: { companyId: number; now: string },
   loading: Loading,
 ): Promise<string> {
-  const { view, id } = viewOf(loading.model, subject)
+  const { view, id } = findRecordView(loading.model, subject)
   const rows = loading.set.of(companyId)
   await ensure(loading, companyId, view.refs(id))
   if (view.refsMore) await ensure(loading, companyId, view.refsMore(rows, id))

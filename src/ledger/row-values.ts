@@ -1,12 +1,12 @@
-import { contextOf, openJson, sealJson, type Vault } from '#crypto/vault.ts'
+import { openJson, sealContext, sealJson, type Vault } from '#crypto/vault.ts'
 import { binaryArray } from '#postgres/row-bytes.ts'
-import { type AnyTable, type ColumnType, elementOf, type KeyValue } from './table.ts'
+import { type AnyTable, type ColumnType, type KeyValue, toElementType } from './table.ts'
 
 /** A row by column, with sealed columns opened. */
 export type ColumnValues = Record<string, unknown>
 
 /** Rows in key order, as one array per column; null if there are no rows. */
-export function valuesOf(table: AnyTable, unsorted: ColumnValues[], vault: Vault | null): Buffer[] | null {
+export function toColumnArrays(table: AnyTable, unsorted: ColumnValues[], vault: Vault | null): Buffer[] | null {
   if (unsorted.length === 0) return null
   const rows = unsorted.sort((a, b) => compareRows(table, a, b))
   return arrayValues(table, rows, vault)
@@ -17,7 +17,7 @@ export function arrayValues(table: AnyTable, rows: readonly ColumnValues[], vaul
   const columns = Object.entries(table.columns) as [string, ColumnType][]
   return columns.map(([column, type]) =>
     binaryArray(
-      elementOf(type),
+      toElementType(type),
       rows.map((row) => {
         const value = row[column]
         if (value === null) return null
@@ -49,7 +49,7 @@ function vaultFor(table: AnyTable, vault: Vault | null): Vault {
 }
 
 const sealContextOf = (table: AnyTable, row: ColumnValues): string =>
-  contextOf(
+  sealContext(
     table.name,
     table.keys.pk.map((column) => row[column as string] as Exclude<KeyValue, Buffer>),
   )

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { isSealed, openValue, type PersonSecret, plainId, sealedKeyId, sealValue, type Vault } from '#crypto/vault.ts'
 import type { PersonPart } from '#domain/person-values.ts'
 import { Unavailable } from '#lib/errors.ts'
-import { randomBytesOf } from '#lib/ids.ts'
+import { drawRandomBytes } from '#lib/ids.ts'
 import { companyIdOfStream, type Envelope, type NewEvent } from './command.ts'
 import { byPk, type Ref, table } from './table.ts'
 import type { Changes } from './working-set.ts'
@@ -35,7 +35,7 @@ export const personKeys = table<PersonKey>('person_keys', {
 })
 
 /** Refs of the keys for these parts of persons. Load them before a key is used or destroyed. */
-export const keysOf = (subjects: readonly string[], parts: readonly PersonPart[]): Ref<PersonKey>[] =>
+export const personKeyRefs = (subjects: readonly string[], parts: readonly PersonPart[]): Ref<PersonKey>[] =>
   subjects.flatMap((subject) => parts.map((part) => byPk(personKeys, subject, part)))
 
 /** Id for a key that is destroyed before it was created, and the time of destruction (UTC). */
@@ -45,7 +45,7 @@ interface Destroying {
 }
 
 /**
- * Destroys the keys of these parts of persons (`keysOf` them are loaded). Fields sealed by them read as null, and
+ * Destroys the keys of these parts of persons (`personKeyRefs` them are loaded). Fields sealed by them read as null, and
  * nothing is sealed for these parts again, even if there was no key yet. Idempotent.
  */
 export function destroyKeys(
@@ -74,7 +74,7 @@ const unwrap = (vault: Vault, keyId: string, wrapped: Buffer): Buffer => vault.o
 /** Person keys of one unit of work. Never cached for longer, so that a destroyed key disappears everywhere at once. */
 export interface Keychain {
   /**
-   * The key of a part of a person; creates it if there is none, and returns null if it was destroyed. `keysOf` it is
+   * The key of a part of a person; creates it if there is none, and returns null if it was destroyed. `personKeyRefs` it is
    * loaded.
    */
   keyOf(rows: Changes, person: Pick<PersonKey, 'company_id' | 'subject' | 'part'>, now: string): PersonSecret | null
@@ -99,7 +99,7 @@ export function createKeychain(vault: Vault, newId: () => string): Keychain {
       }
       if (row) return null
       const id = newId()
-      const secret = randomBytesOf(BYTES)
+      const secret = drawRandomBytes(BYTES)
       const wrapped = vault.seal(secret, contextOf(id))
       const key = { company_id, subject, part, key_id: id, wrapped, created_at: now, destroyed_at: null }
       rows.add(personKeys, key)
@@ -230,7 +230,7 @@ function withPersonal(
 }
 
 /** The event's data with all personal fields, sealed or clear, replaced by a text. */
-export const maskedData = (event: Envelope, fields: readonly PersonalField[], instead: string): object =>
+export const maskPersonalData = (event: Envelope, fields: readonly PersonalField[], instead: string): object =>
   withPersonal(event, fields, () => instead)
 
 /** The data of an opened event, with null for personal fields of kinds that may not be read. */
@@ -243,7 +243,7 @@ export const readableData = (
 const placeOf = (eventId: string, { path }: PersonalField): string => `${eventId}/${path.join('.')}`
 
 /** Subjects and parts of the persons with keys that seal an event, without duplicates. */
-export function ownersOf(
+export function listKeyOwners(
   event: NewEvent,
   fields: readonly PersonalField[],
 ): (readonly [subject: string, part: PersonPart])[] {
@@ -277,7 +277,7 @@ export function sealData(
 }
 
 /** Ids of the keys that seal an event. */
-export function sealedWith(event: Envelope, fields: readonly PersonalField[]): string[] {
+export function listSealingKeys(event: Envelope, fields: readonly PersonalField[]): string[] {
   const ids: string[] = []
   for (const { path } of fields) {
     const value = holderOf(event.data, path)?.[path.at(-1) as string]
@@ -297,7 +297,7 @@ export interface Sealer {
 }
 
 /** Keys that seal an event, with their owners. */
-export function sealersOf(event: Envelope, fields: readonly PersonalField[]): Sealer[] {
+export function listSealers(event: Envelope, fields: readonly PersonalField[]): Sealer[] {
   const sealers: Sealer[] = []
   for (const field of fields) {
     const holder = holderOf(event.data, field.path)
@@ -407,7 +407,7 @@ export async function unblock(pool: Pool, companyId: number, from: MissingKeys):
   ])
 }
 
-export async function missingKeysOf(pool: Pool, companyId: number): Promise<MissingKeys | null> {
+export async function loadMissingKeys(pool: Pool, companyId: number): Promise<MissingKeys | null> {
   const { rows } = await pool.query<{ missing_keys: MissingKeys | null }>(
     'select missing_keys from ops.ledgers where company_id = $1',
     [companyId],

@@ -127,7 +127,7 @@ export const byPk = <R>(table: Table<R>, ...values: KeyValue[]): Ref<R> => ({ ta
 
 export const byKey = <R>(table: Table<R>, by: string, ...values: KeyValue[]): Ref<R> => ({ table, by, values })
 
-export const ddlOf = (table: AnyTable, schema: string): string =>
+export const toDdl = (table: AnyTable, schema: string): string =>
   [tableDdl(table, schema), ...indexDdl(table, schema)].join('\n')
 
 /**
@@ -200,20 +200,20 @@ export const indexDdl = (table: AnyTable, schema: string): string[] =>
   table.indexes.map((index) => `create index on ${schema}.${table.name} ${index};`)
 
 /** Type in which a column's values are sent; the statement casts texts. */
-export function elementOf(type: ColumnType): ElementType {
+export function toElementType(type: ColumnType): ElementType {
   if (type === 'sealed') return 'bytea'
   return type === 'numeric' || type === 'timestamptz' || type === 'date' || type === 'uuid' ? 'text' : type
 }
 
 /** Array parameter with the values of a column. */
 function arrayOf(type: ColumnType, position: number): string {
-  const element = elementOf(type)
+  const element = toElementType(type)
   const cast = element === 'text' && type !== 'text' ? `::${type}[]` : ''
   return `$${position}::${element}[]${cast}`
 }
 
 /** Array parameters from a position on, with the values of all columns. */
-export const arraysOf = ({ columns }: AnyTable, from: number): string =>
+export const arrayParameters = ({ columns }: AnyTable, from: number): string =>
   Object.values<ColumnType>(columns)
     .map((type, index) => arrayOf(type, from + index))
     .join(', ')
@@ -257,7 +257,7 @@ export type RowWrite = (typeof WRITES)[number]
 export function writeStatement(table: AnyTable, write: RowWrite): Statement {
   const columns = Object.entries<ColumnType>(table.columns)
   const names = columns.map(([name]) => name).join(', ')
-  const rows = `unnest(${arraysOf(table, 1)})`
+  const rows = `unnest(${arrayParameters(table, 1)})`
   const pk = table.keys.pk as readonly string[]
   const set = (source: string) =>
     columns.flatMap(([name]) => (pk.includes(name) ? [] : [`${name} = ${source}.${name}`])).join(', ')

@@ -1,7 +1,7 @@
 import type { Vault } from '#crypto/vault.ts'
 import { binaryArray } from '#postgres/row-bytes.ts'
 import type { BulkTransaction, Statement, Transaction } from '#postgres/transaction.ts'
-import { type ColumnValues, openColumns, sealedColumns, valuesOf } from './row-values.ts'
+import { type ColumnValues, openColumns, sealedColumns, toColumnArrays } from './row-values.ts'
 import {
   type AnyRef,
   type AnyTable,
@@ -9,7 +9,6 @@ import {
   companionColumn,
   copyLines,
   copyStatement,
-  elementOf,
   type HistoryDeclaration,
   isRowHistory,
   jointStatement,
@@ -20,6 +19,7 @@ import {
   type RowWrite,
   type Table,
   table,
+  toElementType,
   WRITES,
   writeStatement,
 } from './table.ts'
@@ -311,7 +311,7 @@ function joined(parts: readonly Part[]): Part[] {
 const partOf = ({ table, changed }: TableState, write: RowWrite, vault: Vault | null): Part => ({
   table,
   write,
-  values: valuesOf(table, [...changed[write].values()], vault),
+  values: toColumnArrays(table, [...changed[write].values()], vault),
 })
 
 function send(tx: Transaction, { table, write, values, with: replaced }: Part): Promise<unknown>[] {
@@ -379,7 +379,7 @@ function loadTable(
     const types = state.table.columns as Record<string, ColumnType>
     const values = columns.map((column, position) =>
       binaryArray(
-        elementOf(types[column] as ColumnType),
+        toElementType(types[column] as ColumnType),
         keys.map((key) => key[position]),
       ),
     )

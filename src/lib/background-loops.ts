@@ -57,13 +57,13 @@ export type WorkPace = (spent_ms: number) => Promise<void>
 export const RESTS = 3
 
 /** Works a quarter of the time. */
-export const unhurried =
+export const createSlowPace =
   (signal?: AbortSignal): WorkPace =>
   (spent_ms) =>
     rest(spent_ms * RESTS, signal)
 
 /** Runs a portion of work, waits for the pace, and returns the result. */
-export async function paced<T>(pace: WorkPace | undefined, portion: () => Promise<T>): Promise<T> {
+export async function runPaced<T>(pace: WorkPace | undefined, portion: () => Promise<T>): Promise<T> {
   const startedAt = performance.now()
   const done = await portion()
   await pace?.(performance.now() - startedAt)
@@ -206,7 +206,7 @@ export async function workInTurn<Tenant>(
   slice: (tenant: Tenant) => Promise<'more' | 'done'>,
   { stopping, onError, slices = 1_000 }: InTurnOptions<Tenant>,
 ): Promise<void> {
-  const pace = unhurried(stopping)
+  const pace = createSlowPace(stopping)
   let waiting = [...tenants]
   for (let round = 0; round < slices && waiting.length > 0; round++) {
     const more: Tenant[] = []

@@ -8,7 +8,7 @@ let used = drawn.length
 /**
  * Up to a few dozen random bytes from a buffered draw: one system call costs as much as the rest of sealing a value.
  */
-export function randomBytesOf(count: number): Buffer {
+export function drawRandomBytes(count: number): Buffer {
   if (used + count > drawn.length) {
     randomFillSync(drawn)
     used = 0
@@ -28,7 +28,7 @@ let sequence = 0
  * which is slower.
  */
 export function newId(): string {
-  const random = randomBytesOf(16)
+  const random = drawRandomBytes(16)
   const now = Date.now()
   if (now > last_ms) {
     last_ms = now

@@ -7,10 +7,10 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
-import { type ApiServices, admissionOf, authenticate, callerOf, MAX_BODY_BYTES } from '#api/api-route.ts'
+import { type ApiServices, authenticate, getAdmission, getCaller, MAX_BODY_BYTES } from '#api/api-route.ts'
 import { chargeRead, companyBodyBudget, jsonBodyUpTo, limitLargeRequests } from '#http/bodies.ts'
 import { forbidCaching, limitUnauthenticatedBy, mountRoutes, requireHttps } from '#http/edge.ts'
-import { httpMessageOf, Problem, problemOfReason } from '#http/problems.ts'
+import { Problem, problemOfReason, toHttpMessage } from '#http/problems.ts'
 import type { LogError } from '#lib/errors.ts'
 import { createToolCaller } from './call-tool.ts'
 import { PROMPTS, promptMessages } from './prompts.ts'
@@ -38,7 +38,7 @@ export function agentInterface(services: McpServices): Router {
     ...jsonBodyUpTo(
       MAX_BODY_BYTES,
       companyBodyBudget(traffic.bodies),
-      chargeRead(access.authenticator.charge, (response) => admissionOf(response).companyId, MAX_BODY_BYTES),
+      chargeRead(access.authenticator.charge, (response) => getAdmission(response).companyId, MAX_BODY_BYTES),
     ),
   ]
   const handlers = [...readBody, answerMessages(services)]
@@ -84,7 +84,7 @@ function answerMessages(services: McpServices): RequestHandler {
     const { beyondQuota } = response.locals as { beyondQuota?: Problem }
     if (beyondQuota && message.method !== 'tools/call') throw beyondQuota
     const asked = webRequestOf(request, services.environment.publicUrl)
-    const authInfo = { token: '', clientId: String(admissionOf(response).keyId), scopes: [] }
+    const authInfo = { token: '', clientId: String(getAdmission(response).keyId), scopes: [] }
     responses.set(authInfo, response)
     const passed = { authInfo, parsedBody: message }
     const isOf2025 = await isLegacyRequest(asked, message)
@@ -120,7 +120,7 @@ function serverFor(
   callTool: ReturnType<typeof createToolCaller>,
   response: Response,
 ): Server {
-  const { scopes } = admissionOf(response)
+  const { scopes } = getAdmission(response)
   const capabilities = { tools: {}, resources: {}, prompts: {} }
   const server = new Server({ name: 'tillbook', version: '1.0.0' }, { capabilities, instructions: INSTRUCTIONS })
   const isAllowed = ({ route: { scope } }: AgentTool) => scope === null || scopes.includes(scope)
@@ -133,7 +133,7 @@ function serverFor(
       if (error instanceof ProtocolError) throw error
       if (error instanceof Problem) throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.code, error.details)
       services.log('mcp: request failed', error, { request_id: response.locals.requestId })
-      throw new ProtocolError(ProtocolErrorCode.InternalError, httpMessageOf('internal_error'))
+      throw new ProtocolError(ProtocolErrorCode.InternalError, toHttpMessage('internal_error'))
     })
   server.setRequestHandler('tools/call', async ({ params: { name, arguments: given = {} } }) => {
     const tool = tools.get(name)
@@ -147,8 +147,8 @@ function serverFor(
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [EVENTS_RESOURCE] }))
   server.setRequestHandler('resources/read', async ({ params: { uri } }) => {
     const known = [contract, ...guides].find((resource) => resource.uri === uri)
-    const head = admissionOf(response).revision
-    const text = known?.read() ?? (await guarded(readEvents(services, uri, callerOf(response), head)))
+    const head = getAdmission(response).revision
+    const text = known?.read() ?? (await guarded(readEvents(services, uri, getCaller(response), head)))
     return { contents: [{ uri, mimeType: known?.mimeType ?? 'application/json', text }] }
   })
   server.setRequestHandler('prompts/list', () => ({ prompts: PROMPTS.map(({ text: _, ...prompt }) => prompt) }))

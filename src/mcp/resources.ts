@@ -1,7 +1,7 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import type { ApiServices, Caller } from '#api/api-route.ts'
 import { V1_ROUTES } from '#api/api-v1.ts'
-import { contractOf } from '#api/contract/contract-document.ts'
+import { createContract } from '#api/contract/contract-document.ts'
 import { guidesIn, readGuide } from '#api/docs/guides.tsx'
 import { createSubjectFilter } from '#api/v1/event-routes.ts'
 import { type AgentTool, toolsOf } from './tools.ts'
@@ -21,7 +21,7 @@ export interface Knowledge {
 }
 
 export function knowledgeOf(publicUrl: string): Knowledge {
-  const document = contractOf(V1_ROUTES, publicUrl)
+  const document = createContract(V1_ROUTES, publicUrl)
   const text = JSON.stringify(document)
   return {
     tools: toolsOf(document),

@@ -1,6 +1,6 @@
 import { confirmApprover } from '#access/login.ts'
-import { invalid, type Refusal } from '#domain/refusals.ts'
-import { limitOf, may, type Permission } from '#domain/rights.ts'
+import { type Refusal, refuseField } from '#domain/refusals.ts'
+import { getLimit, may, type Permission } from '#domain/rights.ts'
 import { emailInput, passwordInput } from './forms/input-kinds.ts'
 import { type Fields, formText } from './forms/panel-form.ts'
 import type { FormSubmission, PageContext } from './panel-route.ts'
@@ -24,7 +24,7 @@ export const APPROVAL_FIELDS: Fields = {
 
 /** Whether a form offers an approval: the permission is missing, or has a limit that the operation may exceed. */
 export const offersApproval = ({ session: { permissions } }: PageContext, permission: Permission): boolean =>
-  !may(permissions, permission) || limitOf(permissions, permission) !== null
+  !may(permissions, permission) || getLimit(permissions, permission) !== null
 
 /** The submission with its approver, if it names one; a refusal if that person is not confirmed. */
 export async function withApproval(submission: FormSubmission): Promise<FormSubmission | Refusal> {
@@ -39,6 +39,6 @@ export async function withApproval(submission: FormSubmission): Promise<FormSubm
   const outcome = await confirmApprover(services, { email, secret }, { ...session, address })
   if (outcome.kind === 'right') return submission.approvedBy(outcome.userId)
   return outcome.kind === 'limited'
-    ? invalid(SECRET, `muitas tentativas: aguarde ${outcome.retryAfter} segundos`)
-    : invalid(SECRET, 'e-mail, PIN ou senha incorretos')
+    ? refuseField(SECRET, `muitas tentativas: aguarde ${outcome.retryAfter} segundos`)
+    : refuseField(SECRET, 'e-mail, PIN ou senha incorretos')
 }

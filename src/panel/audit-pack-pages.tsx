@@ -17,7 +17,7 @@ import {
   recordDownload,
 } from '#integrity/audit-pack.ts'
 import type { ProofServices } from '#integrity/sale-receipts.ts'
-import { headOf } from '#integrity/verify.ts'
+import { loadLedgerHead } from '#integrity/verify.ts'
 import type { LogError } from '#lib/errors.ts'
 import { createKeyedSemaphore } from '#lib/fair-sharing.ts'
 import type { Database } from '#postgres/database.ts'
@@ -58,9 +58,9 @@ export async function beginPack(
 ): Promise<PackWanted> {
   const { name, timezone } = await getNameAndZone(fullReader(pool, companyId))
   // If no checkpoint can be made, for example because the ledger was altered, the pack uses the last one.
-  await proof.checkpointOf(companyId, (await headOf(pool, companyId)).revision + 1).catch(() => null)
+  await proof.checkpointOf(companyId, (await loadLedgerHead(pool, companyId)).revision + 1).catch(() => null)
   const { covered, evidenceOf } = await packEvidence(pool, companyId)
-  const head = await headOf(pool, companyId)
+  const head = await loadLedgerHead(pool, companyId)
   const evidence = evidenceOf(head.revision + 1)
   return { companyId, companyName: name, head, covered, isOpened, evidence, words: wordsAt(timezone), now }
 }

@@ -5,7 +5,7 @@ import type { Refusal } from '#domain/refusals.ts'
 import { JSON_TYPE } from '#http/answers.ts'
 import { pathId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
-import { receiptOf } from '#integrity/sale-receipts.ts'
+import { makeSaleReceipt } from '#integrity/sale-receipts.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { csvHeads, csvRow, neutralizeFormulas } from '#lib/escaping.ts'
 import { createKeyedSemaphore, type KeyedSemaphore } from '#lib/fair-sharing.ts'
@@ -13,7 +13,7 @@ import type { Page } from '#queries/record-queries.ts'
 import { type Fields, filterProblems } from './forms/panel-form.ts'
 import type { ResponseTarget } from './panel-answer.tsx'
 import type { Cell, PageContext, TableOf, TableRoute } from './panel-route.ts'
-import { filterValuesOf, type ListRequest, recordsOnPage } from './ui/panel-list.tsx'
+import { type ListRequest, readFilterValues, recordsOnPage } from './ui/panel-list.tsx'
 
 /** Column of a list's file. */
 export type FileColumn<R> = readonly [head: string, value: (row: R) => Cell]
@@ -49,7 +49,7 @@ export const listFile = <R>(list: ListFile<R>): TableRoute => ({
     const filters = typeof list.filters === 'function' ? await list.filters(visit) : list.filters
     const problems = filterProblems(filters, visit.query)
     if (problems) return problems
-    const asked = filterValuesOf(visit, filters)
+    const asked = readFilterValues(visit, filters)
     const wanted = { limit: OF_A_PAGE, order: visit.query.ordem, isWhole: true }
     const columns = list.columns(visit)
     const first = await list.page(visit, asked, wanted)
@@ -136,7 +136,7 @@ export const receiptFileDownload =
     const { context, primary } = (response.locals.place as ResponseTarget).visit
     const id = pathId(params.id as string)
     const made =
-      id === null ? null : await receiptOf({ ...context.proofs, store: context.reads.store, reader: primary }, id)
+      id === null ? null : await makeSaleReceipt({ ...context.proofs, store: context.reads.store, reader: primary }, id)
     if (!made) throw new Problem('not_found')
     response.setHeader('Content-Type', JSON_TYPE)
     response.setHeader('Content-Disposition', `attachment; filename="recibo-venda-${id}.json"`)

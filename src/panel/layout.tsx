@@ -10,7 +10,7 @@ import type { PageAccess, PageContext, PanelPage, Section } from './panel-route.
 import { SearchBox } from './ui/filters.tsx'
 import { Head } from './ui/head.tsx'
 import { Figure, Icon, type IconName, PermissionContext } from './ui/page-parts.tsx'
-import { FLASHES, flashClassOf } from './words/message-words.ts'
+import { FLASHES, toFlashClass } from './words/message-words.ts'
 
 interface MenuEntry {
   readonly section: Section
@@ -272,7 +272,7 @@ export const panelDocument = (page: PanelPage, { visit, ...menu }: MenuProps): s
       <Menu {...menu} visit={visit} />
       <main id="conteudo" tabIndex={-1}>
         {visit.flash && (
-          <p class={flashClassOf(visit.flash)} role="status">
+          <p class={toFlashClass(visit.flash)} role="status">
             {FLASHES[visit.flash]}
           </p>
         )}

@@ -1,13 +1,13 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import { Password } from '#access/passwords.ts'
 import { Email } from '#domain/text.ts'
-import { type HttpRoute, limited, limitUnauthenticatedBy, mountRoutes } from '#http/edge.ts'
+import { type HttpRoute, limitUnauthenticatedBy, mountRoutes, rateLimitProblem } from '#http/edge.ts'
 import { formText } from './forms/panel-form.ts'
-import { formOf, link, PANEL } from './page-context.ts'
+import { link, PANEL, readFormBody } from './page-context.ts'
 import { sendPlainPage, sendRedirect } from './panel-answer.tsx'
 import { beginSecondStep, openSession } from './panel-login.tsx'
 import type { PanelServices } from './panel-route.ts'
-import { loginOriginOf } from './panel-session.ts'
+import { toLoginOrigin } from './panel-session.ts'
 import { Alert } from './ui/page-parts.tsx'
 
 /** Pages behind e-mailed links, without a login: accepting an invitation, and a new password. */
@@ -37,8 +37,8 @@ export function linkRoutes(context: PanelServices, readForm: RequestHandler): Ro
 
   const ask: RequestHandler = async (request, response) => {
     const counted = await passwordLinks.asked.consume(request.ip ?? '')
-    if (counted.limited) throw limited(counted)
-    const email = Email.safeParse(formText(formOf(request), 'email'))
+    if (counted.limited) throw rateLimitProblem(counted)
+    const email = Email.safeParse(formText(readFormBody(request), 'email'))
     if (email.success) passwordLinks.ask(email.data)
     sendRedirect(response, link('/entrar'), 'link-enviado')
   }
@@ -87,9 +87,9 @@ async function acceptInvitationLink(
   if (!invitation || outcome.kind === 'over') return show(response, code)
   if (outcome.kind === 'wrong')
     return show(response, code, 'Senha incorreta. Informe a senha que você já usa com este e-mail.', 401)
-  if (outcome.kind === 'limited') throw limited(outcome)
+  if (outcome.kind === 'limited') throw rateLimitProblem(outcome)
   const target = { next: '', typed: '', company: String(invitation.companyId) }
-  const entered = await login.logIn({ email: invitation.email, password }, loginOriginOf(request))
+  const entered = await login.logIn({ email: invitation.email, password }, toLoginOrigin(request))
   if (entered.kind === 'secondStep') return beginSecondStep(context, response, entered, target)
   const failure =
     entered.kind === 'loggedIn'
@@ -101,7 +101,7 @@ async function acceptInvitationLink(
 const codeOf = ({ query }: Request): string => String(query.codigo ?? '')
 
 function passwordIn(request: Request): { code: string; password: string; problem?: string | undefined } {
-  const form = formOf(request)
+  const form = readFormBody(request)
   const [code, typed] = [formText(form, 'codigo'), formText(form, 'password')]
   const parsed = Password.safeParse(typed)
   if (!parsed.success) return { code, password: '', problem: `A senha ${parsed.error.issues[0]?.message}.` }

@@ -5,19 +5,19 @@ import { RECORD_KINDS, type RecordKind } from '#domain/record-values.ts'
 import { describeIssues, type Refusal, refuse } from '#domain/refusals.ts'
 import { limitedText } from '#domain/text.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
-import { kindsOf } from '#events/event-definitions.ts'
+import { listSubjectKinds } from '#events/event-definitions.ts'
 import { Problem } from '#http/problems.ts'
-import { correctionsOf, openedEventAt, type TimelineFilters, timeline } from '#integrity/as-of.ts'
-import { sealStateOf } from '#integrity/checkpoints.ts'
+import { loadClockCorrections, openEventAt, type TimelineFilters, timeline } from '#integrity/as-of.ts'
+import { loadSealState } from '#integrity/checkpoints.ts'
 import { findTableCheck } from '#integrity/table-checks.ts'
-import { type Envelope, isRefusal, streamOf } from '#ledger/command.ts'
+import { type Envelope, isRefusal, streamName } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import { getRow, readModelHead, shownEvents } from '#queries/event-queries.ts'
+import { getRow, maskEvents, readModelHead } from '#queries/event-queries.ts'
 import { hidesContents } from '#queries/reader.ts'
 import { ActorName } from '#records/sale-filters.ts'
 import { choiceInput, dateInput, integerInput, namedOptions, type Option } from './forms/input-kinds.ts'
-import { type Fields, filledWith, filterProblems } from './forms/panel-form.ts'
-import { atMoment, link, momentOf } from './page-context.ts'
+import { type Fields, fillFromBody, filterProblems } from './forms/panel-form.ts'
+import { atMoment, link, parseMoment } from './page-context.ts'
 import { Attestors, LastCheck, Seals } from './pages/audit-pages.tsx'
 import type { PageContext, PanelPage, PanelRoute, PanelServices, TableRoute } from './panel-route.ts'
 import {
@@ -37,7 +37,7 @@ import { FilterProblems, Filters } from './ui/filters.tsx'
 import { Card, type Fact, Facts, Nothing } from './ui/page-parts.tsx'
 import { FileLink, ListTable } from './ui/panel-list.tsx'
 import { EVENTS, eventName, KINDS, ORIGINS, subjectName, subjectPath } from './words/event-words.ts'
-import { sentenceOf } from './words/record-words.ts'
+import { toSentence } from './words/record-words.ts'
 
 /** Clocks of browsers may be ahead by this much. */
 const CLOCK_TOLERANCE_MS = 60_000
@@ -48,7 +48,7 @@ const CLOCK_TOLERANCE_MS = 60_000
  */
 export async function unreachableMoment(visit: PageContext): Promise<PanelPage | null> {
   const { context, session, query, path, readModel } = visit
-  const at = momentOf(query.em?.trim() ?? '', readModel.timezone)
+  const at = parseMoment(query.em?.trim() ?? '', readModel.timezone)
   if (!at || !('time' in at)) return null
   const action = { label: 'Ver como é agora', to: path }
   if (at.time > addMilliseconds(session.now, CLOCK_TOLERANCE_MS))
@@ -77,7 +77,7 @@ export async function unreachableMoment(visit: PageContext): Promise<PanelPage |
 
 /** Time of the first event (UTC). */
 async function beginningOf({ reads: { store } }: PanelServices, companyId: number): Promise<string | null> {
-  for await (const { recorded_at } of store.pick(streamOf(companyId), [0])) return recorded_at
+  for await (const { recorded_at } of store.pick(streamName(companyId), [0])) return recorded_at
   return null
 }
 
@@ -142,7 +142,7 @@ function filtersOf({ evento, tipo, numero, origem, quem, de, ate }: TimelineQuer
 }
 
 const typesAbout = (kind: string): EventName[] =>
-  (Object.keys(EVENT_TYPES) as EventName[]).filter((name) => kindsOf(EVENT_TYPES[name]).includes(kind))
+  (Object.keys(EVENT_TYPES) as EventName[]).filter((name) => listSubjectKinds(EVENT_TYPES[name]).includes(kind))
 
 type TimelineQuery = z.infer<typeof Search>
 
@@ -158,10 +158,10 @@ async function showTimeline(visit: PageContext): Promise<PanelPage> {
   const asked = Object.fromEntries(Object.entries(visit.query).filter(([, value]) => value !== ''))
   const filters = FILTERS(await actorOptions(visit.readModel))
   const query = searchOf(filters, asked)
-  const filled = filledWith(filters, asked, isRefusal(query) ? query : undefined)
+  const filled = fillFromBody(filters, asked, isRefusal(query) ? query : undefined)
   const check = await findTableCheck(visit.primary)
   const head = await readModelHead(visit.readModel.reader)
-  const seals = await sealStateOf(visit.primary)
+  const seals = await loadSealState(visit.primary)
   const body = (
     <>
       <Seals state={seals} timezone={visit.session.timezone} />
@@ -199,9 +199,9 @@ async function events(visit: PageContext, { antes, ...asked }: TimelineQuery) {
   const { revision } = await readModelHead(readModel.reader)
   const before = Math.min(antes === undefined ? revision + 1 : Number(antes), revision + 1)
   const filters = filtersOf(asked, readModel.timezone)
-  const corrections = await correctionsOf(readModel.reader)
+  const corrections = await loadClockCorrections(readModel.reader)
   const found = await timeline(context.reads.store, readModel.companyId, corrections, before, filters, EVENTS_OF_A_PAGE)
-  const shown = await shownEvents(readModel.reader, found.events)
+  const shown = await maskEvents(readModel.reader, found.events)
   const actors = await namesOfActors(readModel, found.events)
   const names = await namesOfSubjects(readModel, found.events)
   return (
@@ -306,10 +306,10 @@ async function showEvent(visit: PageContext): Promise<PanelPage | null> {
   const { readModel, context, params } = visit
   if (!/^\d{1,15}$/.test(params.revision ?? '')) return null
   const revision = Number(params.revision)
-  const found = await openedEventAt(context.reads, readModel.companyId, revision)
+  const found = await openEventAt(context.reads, readModel.companyId, revision)
   if (!found) return null
   const { reader } = readModel
-  const [masked, inClear] = await shownEvents(reader, [found.event, { ...found.event, data: found.opened }])
+  const [masked, inClear] = await maskEvents(reader, [found.event, { ...found.event, data: found.opened }])
   if (!masked || !inClear || masked.isHidden) return withheldEvent(visit, found.event)
   const isWhole = !hidesContents(reader.sight)
   const { isHidden: _, ...event } = isWhole ? { ...found.event, isHidden: false } : masked
@@ -326,7 +326,7 @@ async function showEvent(visit: PageContext): Promise<PanelPage | null> {
       <Card title="Resumo">
         <Facts
           facts={[
-            ['Atividade', sentenceOf({ ...event, data: opened }, readModel.timezone)],
+            ['Atividade', toSentence({ ...event, data: opened }, readModel.timezone)],
             ['Registro', <a href={link(record)}>{name}</a>],
             ['Quando', formatDateTimeSeconds(event.recorded_at, readModel.timezone)],
             ['Origem', ORIGINS[event.origin]],
@@ -390,13 +390,13 @@ const timelineFile: TableRoute = {
     const query = searchOf(FILTERS([]), Object.fromEntries(Object.entries(visit.query).filter(([, value]) => value)))
     if (isRefusal(query)) return query
     const filters = filtersOf(query, readModel.timezone)
-    const corrections = await correctionsOf(readModel.reader)
+    const corrections = await loadClockCorrections(readModel.reader)
     const { revision } = await readModelHead(readModel.reader)
     async function* rows() {
       for (let before: number | null = revision + 1; before !== null; ) {
         const found = await timeline(context.reads.store, readModel.companyId, corrections, before, filters, OF_A_FILE)
         const actors = await namesOfActors(readModel, found.events)
-        for (const event of await shownEvents(readModel.reader, found.events)) {
+        for (const event of await maskEvents(readModel.reader, found.events)) {
           const { revision, recorded_at, type, subject, origin, actor, hash, isHidden } = event
           yield [
             revision,

@@ -10,7 +10,7 @@ import type { Refusal } from '#domain/refusals.ts'
 import { may, type Permission, ROLE_TRAITS, type RolePermissions } from '#domain/rights.ts'
 import { bySpecificity } from '#http/paths.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
-import { type AsOfMoment, type CompanyAsOf, PastUnavailable, withCompanyAsOf } from '#integrity/as-of.ts'
+import { type AsOfMoment, type CompanyAsOf, PastUnavailable, withPastCompany } from '#integrity/as-of.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import { nextCompanyId } from '#ledger/ledgers.ts'
 import { LATEST } from '#ledger/replicas/replicas.ts'
@@ -76,7 +76,7 @@ export function routeAt(
 }
 
 /** Addresses that a role may open; unknown addresses are not refused. */
-export function routeReachOf(routes: readonly PanelRoute[]): (role: RolePermissions) => RouteReach {
+export function createRouteReach(routes: readonly PanelRoute[]): (role: RolePermissions) => RouteReach {
   const find = routeAt(routes)
   return (role) => (method, path) => {
     const route = find(method, path)
@@ -137,7 +137,7 @@ async function copySettings(
 }
 
 /** Context of a request on the present read model. The router sets `params` once a route matches. */
-export function pageContextOf(
+export function createPageContext(
   context: PanelServices,
   session: PanelSession,
   reaches: RouteReach,
@@ -185,7 +185,7 @@ export function withReplicaReads(visit: PageContext): PageContext {
 }
 
 /** @throws Problem if the body of the request is not a form */
-export function formOf(request: Request): FormBody {
+export function readFormBody(request: Request): FormBody {
   const form = formBody.safeParse({ ...request.body })
   if (!form.success) throw new Problem('validation_failed')
   return form.data
@@ -199,7 +199,7 @@ type RequestSource = Pick<FormSubmission, 'requestId' | 'address' | 'file'> & {
 }
 
 /** Context of a form submission. Its commands run as the user, with the panel as their origin. */
-export function formSubmissionOf(
+export function createFormSubmission(
   visit: PageContext,
   form: FormBody,
   { requestId, address, file, permissions }: RequestSource,
@@ -259,7 +259,7 @@ export async function atMoment<T>(
 ): Promise<T> {
   const asked = visit.query.em?.trim()
   if (!asked) return show(visit)
-  const at = momentOf(asked, visit.readModel.timezone)
+  const at = parseMoment(asked, visit.readModel.timezone)
   if (!at)
     throw new Problem('validation_failed', {
       fields: { em: ['informe uma data com hora ou o número de um evento'] },
@@ -276,7 +276,7 @@ export async function atMoment<T>(
       },
     }),
   })
-  const shown = await withCompanyAsOf(visit.context.reads, companyId, at, showThen, gone).catch((error: unknown) => {
+  const shown = await withPastCompany(visit.context.reads, companyId, at, showThen, gone).catch((error: unknown) => {
     throw error instanceof PastUnavailable ? problemOfReason(error.reason, RETRY_AFTER) : error
   })
   if (isRefusal(shown)) throw new Problem('validation_failed', shown.details)
@@ -284,7 +284,7 @@ export async function atMoment<T>(
 }
 
 /** A revision, a local date and time of the company, or an instant with an offset. */
-export function momentOf(asked: string, timezone: string): AsOfMoment | null {
+export function parseMoment(asked: string, timezone: string): AsOfMoment | null {
   if (/^\d{1,15}$/.test(asked)) return { revision: Number(asked) }
   const time = localInstant(asked, timezone) ?? Instant.safeParse(asked).data
   return time === undefined ? null : { time }

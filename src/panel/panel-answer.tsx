@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
-import { httpStatusOf, type Problem } from '#http/problems.ts'
+import { type Problem, toHttpStatus } from '#http/problems.ts'
 import type { PendingCounts } from '#queries/company-queries.ts'
 import { panelDocument, plainDocument } from './layout.tsx'
 import { link, PANEL } from './page-context.ts'
@@ -61,7 +61,7 @@ export function answerPanelFailure(response: Response, problem: Problem): void {
       <p class="hint">Código da requisição: {response.locals.requestId as string}</p>
     </>
   )
-  const page = { title: problemTitle(problem), status: httpStatusOf(problem.code), body }
+  const page = { title: problemTitle(problem), status: toHttpStatus(problem.code), body }
   const place = response.locals.place as ResponseTarget | undefined
   if (place) sendPanelPage(response, page, place)
   else sendPlainPage(response, page)

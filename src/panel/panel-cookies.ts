@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { limitedText } from '#domain/text.ts'
 import { Problem } from '#http/problems.ts'
 import { type FormBody, formBody, formText } from './forms/panel-form.ts'
-import { type FlashCode, flashOf } from './words/message-words.ts'
+import { type FlashCode, parseFlash } from './words/message-words.ts'
 
 /** Browsers accept a cookie with this prefix over HTTPS only, and bind it to the host. */
 const SECURE_NAME = '__Host-tillbook'
@@ -17,7 +17,7 @@ export const nameFor = (request: Request): string => (request.secure ? SECURE_NA
 export const attributesFor = (request: Request) =>
   ({ httpOnly: true, sameSite: 'lax', secure: request.secure, path: '/' }) as const
 
-export function cookieOf(request: Request, name: string): string | null {
+export function readCookie(request: Request, name: string): string | null {
   return parseCookie(request.headers.cookie ?? '')[name] ?? null
 }
 
@@ -36,8 +36,8 @@ export function noteDone(response: Response, done: FlashCode): void {
  * The flash code of the address, if its action has just been done: a saved or shared address shows no message.
  */
 export function doneBefore(request: Request, cookie: unknown): FlashCode | null {
-  const flash = flashOf(String(cookie ?? ''))
-  return flash !== null && cookieOf(request, noticeName(request)) === flash ? flash : null
+  const flash = parseFlash(String(cookie ?? ''))
+  return flash !== null && readCookie(request, noticeName(request)) === flash ? flash : null
 }
 
 /** The message is shown once. */
@@ -106,13 +106,13 @@ const MOST_BYTES = 8_000
 export interface PreservedInput {
   /** Below the panel. */
   readonly path: string
-  /** `inputOwnerOf` the session that rendered the form. */
+  /** `toInputOwner` the session that rendered the form. */
   readonly owner: string
   /** Without secrets. */
   readonly form: FormBody
 }
 
-export const inputOwnerOf = ({ companyId, userId }: { readonly companyId: number; readonly userId: number }): string =>
+export const toInputOwner = ({ companyId, userId }: { readonly companyId: number; readonly userId: number }): string =>
   `${companyId}.${userId}`
 
 /** Text for the login page; null if there is nothing to preserve, or too much. */

@@ -1,11 +1,11 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import type { CompletedLogin, LoginFailure, PendingLogin } from '#access/login.ts'
 import type { SecondStep } from '#access/second-factors.ts'
-import { csrfTokenOf } from '#access/sessions.ts'
+import { deriveCsrfToken } from '#access/sessions.ts'
 import { Email } from '#domain/text.ts'
 import { mountRoutes } from '#http/edge.ts'
 import { type FormBody, formText } from './forms/panel-form.ts'
-import { formOf, link, PANEL } from './page-context.ts'
+import { link, PANEL, readFormBody } from './page-context.ts'
 import { sendPlainPage, sendRedirect } from './panel-answer.tsx'
 import { asset } from './panel-assets.ts'
 import {
@@ -13,20 +13,20 @@ import {
   decodePreservedInput,
   doneBefore,
   forgetDone,
-  inputOwnerOf,
   type PreservedInput,
+  toInputOwner,
 } from './panel-cookies.ts'
 import type { PanelServices } from './panel-route.ts'
 import {
   clearSessionCookie,
-  loginOriginOf,
-  panelSessionOf,
+  findPanelSession,
   requireCsrf,
   setDeviceCookie,
   setSessionCookie,
+  toLoginOrigin,
 } from './panel-session.ts'
 import { Alert } from './ui/page-parts.tsx'
-import { FLASHES, type FlashCode, flashClassOf } from './words/message-words.ts'
+import { FLASHES, type FlashCode, toFlashClass } from './words/message-words.ts'
 
 /** Where a login leads to; both steps of a login carry it in hidden fields. */
 interface LoginTarget {
@@ -66,13 +66,13 @@ export async function openSession(
   const { login, sessions } = context.access
   // Preserved input is returned only to its author, in the same company.
   const kept = decodePreservedInput(target.typed)
-  const author = kept && memberships.find(({ holder }) => inputOwnerOf(holder) === kept.owner)
+  const author = kept && memberships.find(({ holder }) => toInputOwner(holder) === kept.owner)
   const asked = memberships.find(({ holder }) => String(holder.companyId) === target.company)
   const first = author ?? asked ?? memberships[0]
   if (!first) return { kind: 'wrong' }
   const refused = await login.admit(first)
   if (refused) return refused
-  const before = await panelSessionOf(context, request)
+  const before = await findPanelSession(context, request)
   const { token, expiresAt } = await sessions.issue(first.holder, request.get('user-agent'))
   // The browser loses the token of the previous session, so that session could not be ended later.
   if (before) await sessions.revoke(before)
@@ -80,7 +80,7 @@ export async function openSession(
   setDeviceCookie(request, response, device)
   // Users of several companies choose one first.
   const to = memberships.length > 1 && !asked ? link('/empresas') : (ownPage(target.next) ?? link('/'))
-  if (kept && author) sendTyped(response, kept, csrfTokenOf(token))
+  if (kept && author) sendTyped(response, kept, deriveCsrfToken(token))
   else sendRedirect(response, to, done)
   return null
 }
@@ -129,13 +129,13 @@ export async function beginSecondStep(
 /** The answer to the second step: it opens the session, once. */
 async function submitSecondStep(context: PanelServices, request: Request, response: Response): Promise<void> {
   const { login, secondFactors } = context.access
-  const form = formOf(request)
+  const form = readFormBody(request)
   const token = formText(form, STEP)
   const target = loginTargetOf(form)
   const step = await secondFactors.steps.find('login', token)
   if (!step) return sendRedirect(response, link('/entrar', { para: target.next || undefined }), 'etapa-vencida')
   const answer = { code: formText(form, 'code').slice(0, 40), passkey: formText(form, 'passkey') }
-  const outcome = await login.completeLogin(step, loginOriginOf(request), () => secondFactors.verify(step, answer))
+  const outcome = await login.completeLogin(step, toLoginOrigin(request), () => secondFactors.verify(step, answer))
   const shown = { token, step, target }
   if (outcome.kind === 'limited') {
     response.setHeader('Retry-After', outcome.retryAfter)
@@ -235,12 +235,12 @@ export function loginRoutes(context: PanelServices, readForm: RequestHandler): R
     })
   }
   const enter: RequestHandler = async (request, response) => {
-    const form = formOf(request)
+    const form = readFormBody(request)
     const [address, password] = [formText(form, 'email'), formText(form, 'password')]
     const target = loginTargetOf(form)
     const email = Email.safeParse(address)
     // An invalid e-mail address has no user.
-    const outcome = email.success ? await login.logIn({ email: email.data, password }, loginOriginOf(request)) : WRONG
+    const outcome = email.success ? await login.logIn({ email: email.data, password }, toLoginOrigin(request)) : WRONG
     if (outcome.kind === 'secondStep') return beginSecondStep(context, response, outcome, target)
     const failure =
       outcome.kind === 'loggedIn' ? await openSession(context, request, response, { ...outcome, target }) : outcome
@@ -248,9 +248,9 @@ export function loginRoutes(context: PanelServices, readForm: RequestHandler): R
   }
 
   async function leave(request: Request, response: Response): Promise<void> {
-    const session = await panelSessionOf(context, request)
+    const session = await findPanelSession(context, request)
     if (session) {
-      requireCsrf(session, formOf(request))
+      requireCsrf(session, readFormBody(request))
       await sessions.revoke(session)
     }
     clearSessionCookie(request, response)
@@ -291,7 +291,7 @@ export function sendLogin(response: Response, { email, target, flash, problem }:
   const body = (
     <form method="post" action={link('/entrar')} class="form">
       {flash && (
-        <p class={flashClassOf(flash)} role="status">
+        <p class={toFlashClass(flash)} role="status">
           {FLASHES[flash]}
         </p>
       )}

@@ -1,13 +1,13 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { MinuteLimit } from '#access/login-limits.ts'
 import { type AdmittedSession, csrfMatches, type PanelSession } from '#access/sessions.ts'
-import { limited } from '#http/edge.ts'
+import { rateLimitProblem } from '#http/edge.ts'
 import { Problem } from '#http/problems.ts'
 import { assertOpen } from '#ledger/ledgers.ts'
 import { type FormBody, formText } from './forms/panel-form.ts'
-import { pageContextOf, type routeReachOf } from './page-context.ts'
+import { createPageContext, type createRouteReach } from './page-context.ts'
 import type { ResponseTarget } from './panel-answer.tsx'
-import { attributesFor, cookieOf, nameFor } from './panel-cookies.ts'
+import { attributesFor, nameFor, readCookie } from './panel-cookies.ts'
 import type { PanelServices } from './panel-route.ts'
 
 const deviceNameFor = (request: Request): string => `${nameFor(request)}-device`
@@ -16,13 +16,13 @@ const deviceNameFor = (request: Request): string => `${nameFor(request)}-device`
 const DEVICE_DAYS = 400
 
 /** Session token of the browser's cookie; null without one. */
-export const sessionCookie = (request: Request): string | null => cookieOf(request, nameFor(request))
+export const sessionCookie = (request: Request): string | null => readCookie(request, nameFor(request))
 
 /** Device token of an earlier login in this browser; null before the first login. */
-const deviceCookie = (request: Request): string | null => cookieOf(request, deviceNameFor(request))
+const deviceCookie = (request: Request): string | null => readCookie(request, deviceNameFor(request))
 
 /** Origin of a login in a browser. */
-export const loginOriginOf = (request: Request) =>
+export const toLoginOrigin = (request: Request) =>
   ({ address: request.ip ?? '', keeps: 'cookie', kept: deviceCookie(request) }) as const
 
 export function setSessionCookie(request: Request, response: Response, token: string, expiresAt: string): void {
@@ -40,13 +40,13 @@ export function clearSessionCookie(request: Request, response: Response): void {
 }
 
 /** Session of a request; null without a login. */
-export async function panelSessionOf({ access }: PanelServices, request: Request): Promise<PanelSession | null> {
+export async function findPanelSession({ access }: PanelServices, request: Request): Promise<PanelSession | null> {
   const token = sessionCookie(request)
   return token === null ? null : access.sessions.find(token)
 }
 
 interface SessionRules {
-  readonly reachOfRole: ReturnType<typeof routeReachOf>
+  readonly reachOfRole: ReturnType<typeof createRouteReach>
   readonly toLogin: RequestHandler
   /** Limit that counts the request instead of the quota; null if the quota counts it. */
   apart(request: Request): MinuteLimit | null
@@ -59,12 +59,12 @@ export function requireSession(context: PanelServices, { reachOfRole, toLogin, a
     if (!admitted) return void (await toLogin(request, response, next))
     const { session, retryAfter } = admitted
     // Without the menu, which would cost as much as many pages.
-    if (retryAfter !== null) throw limited({ retryAfter })
+    if (retryAfter !== null) throw rateLimitProblem({ retryAfter })
     response.locals.session = session
     // For error pages, which have the menu too.
     response.locals.place = {
       section: null,
-      visit: pageContextOf(context, session, reachOfRole(session.permissions), request),
+      visit: createPageContext(context, session, reachOfRole(session.permissions), request),
     } satisfies ResponseTarget
     next()
   }
@@ -76,7 +76,7 @@ async function admittedOf(
   apart: MinuteLimit | null,
 ): Promise<AdmittedSession | null> {
   if (!apart) return context.access.sessions.admit(sessionCookie(request) ?? '')
-  const session = await panelSessionOf(context, request)
+  const session = await findPanelSession(context, request)
   if (!session) return null
   const counted = await apart.consume(session.sessionHash.toString('base64'))
   return { session, retryAfter: counted.limited ? counted.retryAfter : null }

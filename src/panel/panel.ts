@@ -24,15 +24,15 @@ import { linkRoutes } from './link-pages.tsx'
 import { placeholderPage, unreachableMoment } from './moment-pages.tsx'
 import {
   atMoment,
-  formOf,
-  formSubmissionOf,
+  createFormSubmission,
+  createRouteReach,
   link,
   mayOpen,
   maySee,
   PANEL,
   permissionsFor,
+  readFormBody,
   routeAt,
-  routeReachOf,
   withReplicaReads,
 } from './page-context.ts'
 import { seesRefusedMovements, seesRefusedReturns } from './pages/refused-upload-pages.tsx'
@@ -90,7 +90,7 @@ function createLoginRedirect(routes: readonly PanelRoute[], mostBytes: number, r
   }
 
   function keepTyped(request: Request, response: Response): void {
-    const typed = encodePreservedInput(request.path, formOf(request))
+    const typed = encodePreservedInput(request.path, readFormBody(request))
     const next = find('GET', request.path) ? request.originalUrl : ''
     if (typed === null) sendToLogin(request, response)
     else sendLogin(response, { email: '', target: { next, typed, company: '' }, flash: 'entre-e-continue' }, 401)
@@ -183,7 +183,7 @@ export function panel(context: PanelServices): Router {
   const login = createLoginRedirect(PANEL_ROUTES, ENDED_LIMITS.limit, readEndedForm)
   router.use(
     requireSession(context, {
-      reachOfRole: routeReachOf(PANEL_ROUTES),
+      reachOfRole: createRouteReach(PANEL_ROUTES),
       toLogin: login,
       apart: createSeparateLimits(context),
     }),
@@ -312,7 +312,7 @@ async function placeholderOf(
 }
 
 async function submit(route: FormRoute, place: ResponseTarget, request: Request, response: Response): Promise<void> {
-  const form = formOf(request)
+  const form = readFormBody(request)
   requireCsrf(place.visit.session, form)
   const sender = {
     requestId: response.locals.requestId as string,
@@ -320,7 +320,7 @@ async function submit(route: FormRoute, place: ResponseTarget, request: Request,
     file: (response.locals.file ?? null) as Buffer | null,
     permissions: permissionsFor(route),
   }
-  const submission = formSubmissionOf(place.visit, form, sender)
+  const submission = createFormSubmission(place.visit, form, sender)
   if (formText(form, AGAIN) !== '' && route.refill) {
     const visit: PageContext = { ...place.visit, flash: 'de-volta' }
     const [page, waiting] = await Promise.all([route.refill(submission), loadPendingCounts(visit)])

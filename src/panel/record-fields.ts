@@ -14,7 +14,7 @@ import {
 } from '#domain/person-values.ts'
 import type { Metadata } from '#domain/record-values.ts'
 import { ownValue } from '#lib/collections.ts'
-import { type FieldDefinition, leavesOf, type RecordDefinition, type ValueType } from '#records/field.ts'
+import { type FieldDefinition, listLeaves, type RecordDefinition, type ValueType } from '#records/field.ts'
 import { amountCell, type FileColumn, metadataCell } from './csv-files.ts'
 import {
   amountInput,
@@ -99,7 +99,7 @@ const valueAt = (record: object, path: string): unknown =>
   path.split('.').reduce<unknown>((value, name) => (value as Record<string, unknown> | null)?.[name], record)
 
 function fieldAt(fields: RecordDefinition, path: string): FieldDefinition {
-  const found = new Map([...Object.entries(fields), ...leavesOf(fields)]).get(path)
+  const found = new Map([...Object.entries(fields), ...listLeaves(fields)]).get(path)
   if (!found) throw new Error(`no field ${path}`)
   return found
 }

@@ -2,14 +2,14 @@ import { formatDateTimeSeconds, formatQuantity, MASKED } from '#domain/person-va
 import { type Envelope, isRefusal } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { isJsonObject } from '#lib/json.ts'
-import { listActors, listHistory, listKnownActors, listSubjectNames, shownEvents } from '#queries/event-queries.ts'
+import { listActors, listHistory, listKnownActors, listSubjectNames, maskEvents } from '#queries/event-queries.ts'
 import type { Option } from './forms/input-kinds.ts'
 import { link } from './page-context.ts'
 import type { PageContext, PageReadModel } from './panel-route.ts'
 import { Card } from './ui/page-parts.tsx'
 import { ListTable, recordsOnPage } from './ui/panel-list.tsx'
 import { fieldName, ORIGINS, subjectName } from './words/event-words.ts'
-import { sentenceOf, textOfBoolean, textOfValue } from './words/record-words.ts'
+import { textOfBoolean, textOfValue, toSentence } from './words/record-words.ts'
 
 /** Fields with their old and new values. */
 export const ChangeList = ({ caption, changes }: { readonly caption: string; readonly changes: readonly Change[] }) => (
@@ -251,7 +251,7 @@ export async function History({ visit, subject, others = [] }: HistoryProps) {
     .flatMap((each) => (each && !isRefusal(each) ? recordsOnPage<Envelope>(each) : []))
     .toSorted((one, other) => one.revision - other.revision)
     .slice(0, SHOWN)
-  const events = (await shownEvents(readModel.reader, found)).filter(({ isHidden }) => !isHidden)
+  const events = (await maskEvents(readModel.reader, found)).filter(({ isHidden }) => !isHidden)
   const changes = changesOfEach(events, readModel.timezone)
   const actors = await namesOfActors(readModel, events)
   return (
@@ -292,7 +292,7 @@ interface EventInBriefProps {
 /** An event in a sentence, with the fields that it changed. */
 const EventInBrief = ({ event, timezone }: EventInBriefProps) => (
   <>
-    {sentenceOf(event, timezone)}
+    {toSentence(event, timezone)}
     {event.changes.length > 0 && <ChangesInBrief changes={event.changes} />}
   </>
 )

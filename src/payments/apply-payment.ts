@@ -1,6 +1,6 @@
 import { v5 as uuidv5 } from 'uuid'
 import { cancelOrder } from '#commands/order-commands.ts'
-import { RecordPaymentInput, recordedStateOf, recordPayment, reportedStateOf } from '#commands/order-payment-command.ts'
+import { RecordPaymentInput, recordPayment, toRecordedState, toReportedState } from '#commands/order-payment-command.ts'
 import type { Vault } from '#crypto/vault.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { classifyReport, hasBeenPaid, isPending, readStatus } from '#domain/order-states.ts'
@@ -43,14 +43,14 @@ export const matchesOrder = (payment: ProviderPayment, { reference, totalCents, 
 export type PaymentOutcome = 'applied' | 'duplicate' | 'stale' | 'ignored'
 
 /** Refund of a payment as commands take it. */
-export const listedRefund = ({ id, amountCents, status }: ProviderRefund) => ({
+export const toListedRefund = ({ id, amountCents, status }: ProviderRefund) => ({
   id,
   amount: fromCents(amountCents),
   status,
 })
 
 /** Input of `recordPayment` for a fetched payment. */
-export const paymentRecordOf = (orderId: number, payment: ProviderPayment): RecordPaymentInput =>
+export const toPaymentRecord = (orderId: number, payment: ProviderPayment): RecordPaymentInput =>
   RecordPaymentInput.parse({
     id: orderId,
     attempt_id: payment.attemptId,
@@ -62,7 +62,7 @@ export const paymentRecordOf = (orderId: number, payment: ProviderPayment): Reco
     refunded: fromCents(payment.refundedCents),
     changed_at: payment.changedAt ?? undefined,
     expires_at: payment.expiresAt ?? undefined,
-    refunds: payment.refunds?.map(listedRefund),
+    refunds: payment.refunds?.map(toListedRefund),
   })
 
 /**
@@ -75,7 +75,7 @@ export async function applyPayment(
   payment: ProviderPayment,
   idempotency?: Idempotency,
 ): Promise<{ outcome: PaymentOutcome; order: OrderObject } | Refusal> {
-  const record = paymentRecordOf(orderId, payment)
+  const record = toPaymentRecord(orderId, payment)
   const answer = await runCommand(writer, asSystem(companyId, requestId), recordPayment, record, { idempotency })
   if (isRefusal(answer)) return answer
   const order = answer.record as OrderObject
@@ -84,10 +84,10 @@ export async function applyPayment(
 }
 
 function whyUnchanged(order: OrderObject, record: RecordPaymentInput): PaymentOutcome {
-  const told = reportedStateOf(record, order.total)
+  const told = toReportedState(record, order.total)
   if (told === null) return 'ignored'
   const known = order.payments.find((payment) => payment.provider_payment_id === record.provider_payment_id)
-  return classifyReport(known ? recordedStateOf(known) : null, told)
+  return classifyReport(known ? toRecordedState(known) : null, told)
 }
 
 /** Whether a payment is a test of a production store, or a production payment of a test store. */

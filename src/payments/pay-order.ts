@@ -4,17 +4,17 @@ import { refusePayment, startPayment } from '#commands/order-attempts.ts'
 import { type RecordPaymentInput, recordPayment } from '#commands/order-payment-command.ts'
 import type { Vault } from '#crypto/vault.ts'
 import { fromCents, toCents } from '#domain/money.ts'
-import { splitOf } from '#domain/order-states.ts'
+import { splitCommission } from '#domain/order-states.ts'
 import {
   BOLETO,
   EXPIRY_MINUTES,
   LONGEST_EXPIRY_MINUTES,
-  methodOf,
   ONLINE_METHODS,
   type OnlineMethod,
   PIX,
   SHORTEST_BOLETO_MINUTES,
   SHORTEST_EXPIRY_MINUTES,
+  toOnlineMethod,
 } from '#domain/payment-rules.ts'
 import { type Refusal, refuse } from '#domain/refusals.ts'
 import { boundedText, Email, nameText, orNone } from '#domain/text.ts'
@@ -30,7 +30,7 @@ import { findStore, type StoreAccess } from '#queries/company-queries.ts'
 import { findPayableOrder } from '#queries/order-queries.ts'
 import { fullReader } from '#queries/reader.ts'
 import { AddressInput, Document } from '#records/persons.ts'
-import { cancelLatePayments, endOtherMode, isOfOtherMode, OTHER_MODE, paymentRecordOf } from './apply-payment.ts'
+import { cancelLatePayments, endOtherMode, isOfOtherMode, OTHER_MODE, toPaymentRecord } from './apply-payment.ts'
 import {
   type CardOptions,
   type NewPayment,
@@ -80,7 +80,7 @@ export const PayInput = z
     method: z.enum(ONLINE_METHODS),
     token: boundedText(200).nullish(),
     brand: boundedText(60)
-      .refine((value) => /^[a-z][a-z0-9_]*$/.test(value) && methodOf(value) === 'card', BRAND)
+      .refine((value) => /^[a-z][a-z0-9_]*$/.test(value) && toOnlineMethod(value) === 'card', BRAND)
       .nullish(),
     installments: z.int().min(1).max(MAX_INSTALLMENTS).nullish(),
     payer: PayerInput.nullish(),
@@ -112,7 +112,7 @@ const ADDRESS_PARTS = ['zip_code', 'street', 'number', 'neighborhood', 'city', '
  * Payer: fields of the input, completed from the order's buyer and the customer's address. Refused, naming the missing
  * fields, if the provider requires more: an e-mail always, all fields for a boleto.
  */
-export function payerOf(
+export function toPayer(
   { method, payer }: Pick<PayInput, 'method' | 'payer'>,
   { customer }: Pick<OrderObject, 'customer'>,
   known: PersonFields['address'],
@@ -201,7 +201,7 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
   if (replay) return replay
   const payable = await findPayableOrder(fullReader(pool, acting.companyId), orderId)
   if (payable === null) return refuse('not_found')
-  const payer = payerOf(paying.payment, payable.order, payable.address)
+  const payer = toPayer(paying.payment, payable.order, payable.address)
   if (isRefusal(payer)) return payer
   const attemptId = attemptOf(paying, payable.order.provider_reference)
   const start = {
@@ -223,7 +223,7 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
   const attempt: Attempt = { ...found, attempt_id: attemptId, payment_method_id: start.payment_method_id }
   if (started.dryRun) {
     const { store, wanted } = await prepare(payments, paying, order, attempt, payer)
-    providerAccountOf(store)
+    toProviderAccount(store)
     const requests = recordKnown(order.id, attempt) ? [] : [paymentRequest(wanted)]
     return { ...started, outcome: 'created', dryRun: { ...started.dryRun, requests } }
   }
@@ -278,17 +278,17 @@ async function ask(
   const { store, wanted } = await prepare(payments, paying, order, attempt, payer)
   let made: ProviderPayment
   try {
-    made = await createOrFind(payments.provider, providerAccountOf(store), wanted)
+    made = await createOrFind(payments.provider, toProviderAccount(store), wanted)
   } catch (error) {
-    if (error instanceof ProviderMisconfigured && paying.isFirst) await giveUp(misconfigurationOf(error))
+    if (error instanceof ProviderMisconfigured && paying.isFirst) await giveUp(formatMisconfiguration(error))
     if (!(error instanceof ProviderRefused)) throw error
-    await giveUp(providerReasonOf(error))
+    await giveUp(formatProviderReason(error))
     return refuse('payment_refused', { causes: [...error.causes] })
   }
   if (made.amountCents !== wanted.amountCents || made.externalReference !== wanted.orderReference)
     throw new ProviderUnavailable('provider returned a different payment')
   // A payment of the other mode must not be recorded.
-  const account = providerAccountOf(store)
+  const account = toProviderAccount(store)
   if (isOfOtherMode(made, account)) {
     await endOtherMode(payments.provider, account, made)
     await giveUp(OTHER_MODE)
@@ -296,7 +296,7 @@ async function ask(
       'payment is of the other mode; check whether the access token is a test or a production one',
     )
   }
-  return { ...paymentRecordOf(order.id, made), attempt_id }
+  return { ...toPaymentRecord(order.id, made), attempt_id }
 }
 
 /** The payment of an attempt, and the store whose account it is made with. */
@@ -329,7 +329,7 @@ async function createOrFind(
   }
 }
 
-export function providerAccountOf(store: StoreAccess | null) {
+export function toProviderAccount(store: StoreAccess | null) {
   if (!store?.accessToken) throw new ProviderMisconfigured('store has no access token; set one')
   return accountAt(store)
 }
@@ -349,7 +349,7 @@ function newPayment(
     attemptId: attempt_id,
     orderReference: order.provider_reference,
     amountCents: toCents(order.total),
-    applicationFeeCents: toCents(splitOf(order.total, commission_percentage).amount),
+    applicationFeeCents: toCents(splitCommission(order.total, commission_percentage).amount),
     paymentMethodId: payment_method_id,
     payer,
     token: token ?? undefined,
@@ -367,14 +367,14 @@ const textOf = (causes: readonly ProviderCause[]): string =>
 
 const bounded = (text: string): string => [...text].slice(0, MAX_REASON).join('')
 
-export const providerReasonOf = ({ causes }: ProviderRefused): string =>
+export const formatProviderReason = ({ causes }: ProviderRefused): string =>
   bounded(textOf(causes)) || 'sem motivo informado'
 
 /** Begins the refusal of an attempt that failed for the store's settings at the provider. */
 export const CONFIGURATION = 'configuração do provedor inválida'
 
 /** Why wrong settings of a store made no payment or refund, as its owners read it at the order. */
-export const misconfigurationOf = ({ causes }: ProviderMisconfigured): string =>
+export const formatMisconfiguration = ({ causes }: ProviderMisconfigured): string =>
   bounded(causes.length === 0 ? CONFIGURATION : `${CONFIGURATION} (${textOf(causes)})`)
 
 /** Payment methods of an order, as offered by the store's account at the provider. */
@@ -407,7 +407,7 @@ export async function paymentOptions(
   const { total, store_alias } = payable.order
   const store = await findStore(pool, vault, store_alias)
   if (!store?.accessToken) throw new StoreNotConnected('store has no access token; connect it')
-  const account = providerAccountOf(store)
+  const account = toProviderAccount(store)
   const [offered, card] = await Promise.all([
     provider.getPaymentMethods(account),
     bin === undefined ? null : provider.getCardOptions(account, toCents(total), bin),
@@ -421,7 +421,9 @@ export async function paymentOptions(
 
 /** Other kinds of boleto are not supported. */
 const isOffered = (method: OnlineMethod, offered: readonly string[]): boolean =>
-  method === 'card' ? offered.some((id) => methodOf(id) === 'card') : offered.includes(method === 'pix' ? PIX : BOLETO)
+  method === 'card'
+    ? offered.some((id) => toOnlineMethod(id) === 'card')
+    : offered.includes(method === 'pix' ? PIX : BOLETO)
 
 const shown = ({ brand, installments }: CardOptions) => ({
   brand,

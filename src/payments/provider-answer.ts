@@ -264,7 +264,7 @@ const CONFLICT = 409
 export function providerError(error: unknown, secrets: readonly string[]): Error {
   if (error instanceof ProviderUnavailable || error instanceof ProviderMisconfigured) return error
   if (error instanceof ProviderRefused) return error
-  const status = providerStatusOf(error)
+  const status = getProviderStatus(error)
   if (CREDENTIALS.includes(status)) return new ProviderMisconfigured(`provider responded ${status}`)
   if (status === CONFLICT) return new ProviderConflict('provider responded 409')
   const isRefusal = status >= 400 && status < 500 && !PASSING.includes(status)
@@ -277,7 +277,7 @@ export function providerError(error: unknown, secrets: readonly string[]): Error
 }
 
 /** HTTP status of an SDK error; 0 without a response. */
-export const providerStatusOf = (error: unknown): number =>
+export const getProviderStatus = (error: unknown): number =>
   error instanceof MercadoPagoError ? Number(error.status) || 0 : 0
 
 /** Shorter secrets, such as house numbers, are removed only as whole words. */

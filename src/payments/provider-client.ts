@@ -5,8 +5,8 @@ import { isCpf } from '#domain/person-values.ts'
 import { createKeyedSemaphore, type SemaphoreLimits } from '#lib/fair-sharing.ts'
 import { passingInterimAnswers } from '#lib/outbound-connections.ts'
 import {
+  getProviderStatus,
   providerError,
-  providerStatusOf,
   readCardOptions,
   readMade,
   readMethods,
@@ -239,7 +239,7 @@ function fail(error: unknown): never {
 
 /** An invalid payment id gets 400. */
 function nullIfUnknown(error: unknown): null {
-  if ([400, 404].includes(providerStatusOf(error))) return null
+  if ([400, 404].includes(getProviderStatus(error))) return null
   throw error
 }
 

@@ -16,8 +16,8 @@ import type { OrderObject } from '#projections/orders.ts'
 import { findStore } from '#queries/company-queries.ts'
 import { findPayableOrder } from '#queries/order-queries.ts'
 import { fullReader } from '#queries/reader.ts'
-import { type ExpectedPayment, listedRefund, matchesOrder, paymentRecordOf } from './apply-payment.ts'
-import { misconfigurationOf, providerAccountOf, providerReasonOf } from './pay-order.ts'
+import { type ExpectedPayment, matchesOrder, toListedRefund, toPaymentRecord } from './apply-payment.ts'
+import { formatMisconfiguration, formatProviderReason, toProviderAccount } from './pay-order.ts'
 import {
   type PaymentProvider,
   type ProviderAccount,
@@ -65,7 +65,7 @@ export async function refundOrder(
   if (!found) return refuse('not_found')
   const { provider_reference: reference, store_alias } = found.order
   // Checked first: without credentials no amount is reserved.
-  const account = providerAccountOf(await findStore(pool, context.vault, store_alias))
+  const account = toProviderAccount(await findStore(pool, context.vault, store_alias))
   const { key, requestHash } = idempotency
   const refund_id = uuidv5(`${reference}\n${requestHash}\n${acting.actor}\n${key}`, REFUNDS)
   const request = { ...refund, id: orderId, refund_id, idempotency_key: key, caller: acting.actor }
@@ -85,7 +85,7 @@ export async function refundOrder(
   const refused = await refundAtProvider({ writer, provider }, place, asked)
   if (refused) return refused
   const payment = await paymentNow(provider, place, asked)
-  const record = paymentRecordOf(orderId, payment)
+  const record = toPaymentRecord(orderId, payment)
   if (payment.refunds?.some(({ status }) => status === 'refused')) {
     const applied = await runAs<OrderObject>(writer, acting, recordPayment, record)
     if (isRefusal(applied)) return applied
@@ -114,11 +114,11 @@ export async function repeatRefund(
   const order = (await findPayableOrder(fullReader(pool, acting.companyId), orderId))?.order
   const asked = order?.refunds.find(({ refund_id }) => refund_id === refundId)
   if (!order || asked?.status !== 'pending') return null
-  const account = providerAccountOf(await findStore(pool, vault, order.store_alias))
+  const account = toProviderAccount(await findStore(pool, vault, order.store_alias))
   const place = { acting, orderId, account, expected: expectedOf(order, account), isFirst: false }
   const refused = await refundAtProvider({ writer, provider }, place, asked)
   if (refused) return refused
-  const record = paymentRecordOf(orderId, await paymentNow(provider, place, asked))
+  const record = toPaymentRecord(orderId, await paymentNow(provider, place, asked))
   return runCommand(writer, acting, recordPayment, record)
 }
 
@@ -198,10 +198,10 @@ async function compareWithProvider(
   const payment = await paymentNow(provider, place, refund)
   if (payment.refunds === null) throw new ProviderUnavailable('provider returned an unreadable list of refunds')
   const { refund_id } = refund
-  const { refunds: _, ...record } = paymentRecordOf(id, payment)
+  const { refunds: _, ...record } = toPaymentRecord(id, payment)
   const noted = await runAs(writer, acting, recordPayment, record)
   if (isRefusal(noted)) throw new Error(`refund order: order ${id} is missing`)
-  const listed = payment.refunds.map(listedRefund)
+  const listed = payment.refunds.map(toListedRefund)
   const settled = await runAs<OrderObject>(writer, acting, settleRefund, { id, refund_id, listed, refusal })
   const now = isRefusal(settled) ? undefined : settled.refunds.find((each) => each.refund_id === refund_id)
   if (!now) throw new Error(`refund order: refund ${refund_id} is missing`)
@@ -220,7 +220,7 @@ async function afterFailure(
   const isRefused = failure instanceof ProviderRefused
   if (!isRefused && !(failure instanceof ProviderUnavailable || failure instanceof ProviderMisconfigured)) throw failure
   const isCertain = isRefused || (failure instanceof ProviderMisconfigured && isFirst)
-  const reason = failure instanceof ProviderMisconfigured ? misconfigurationOf(failure) : reasonOf(failure)
+  const reason = failure instanceof ProviderMisconfigured ? formatMisconfiguration(failure) : reasonOf(failure)
   let now: RefundObject
   try {
     now = await compareWithProvider(context, place, refund, isCertain ? reason : null)
@@ -236,7 +236,7 @@ async function afterFailure(
   return refuse('refund_refused', { causes: [...failure.causes] })
 }
 
-const reasonOf = (failure: Error): string => (failure instanceof ProviderRefused ? providerReasonOf(failure) : '')
+const reasonOf = (failure: Error): string => (failure instanceof ProviderRefused ? formatProviderReason(failure) : '')
 
 const refusedWith = (code: string, { refusal }: RefundObject): Refusal =>
   refuse('refund_refused', { causes: [{ code, description: refusal ?? '' }] })

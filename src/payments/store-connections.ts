@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { type Dispatcher, fetch } from 'undici'
 import * as z from 'zod'
 import { refuseStoreConnection, renewStoreConnection } from '#commands/store-commands.ts'
-import { contextOf, openJson, type Vault } from '#crypto/vault.ts'
+import { openJson, sealContext, type Vault } from '#crypto/vault.ts'
 import { printable } from '#domain/refusals.ts'
 import { boundedText } from '#domain/text.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
@@ -213,7 +213,7 @@ export async function renewConnections(options: RenewalOptions, stopping?: Abort
 
 async function renew({ vault, writer, connector, log }: RenewalOptions, row: DueRow): Promise<void> {
   const { company_id, store_id, alias } = row
-  const context = contextOf(storeSecrets.name, [company_id, store_id])
+  const context = sealContext(storeSecrets.name, [company_id, store_id])
   const { refresh_token: used } = openJson<StoreSecrets['secrets']>(vault, row.secrets, context)
   if (used === undefined) return
   try {

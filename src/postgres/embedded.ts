@@ -11,7 +11,7 @@ import pg from 'pg'
 import { retry } from '#lib/background-loops.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { type Cluster, prepareCluster, SUPERUSER } from './cluster.ts'
-import { ensureServiceRole, SERVICE_ROLE, servicePasswordOf } from './privileges.ts'
+import { deriveServicePassword, ensureServiceRole, SERVICE_ROLE } from './privileges.ts'
 
 /** A killed server replays its log before it accepts connections: minutes, after a busy day on a slow disk. */
 const RECOVERY_TIMEOUT_SECONDS = 600
@@ -180,7 +180,7 @@ export async function startEmbedded(options: EmbeddedOptions) {
   const { dataDir, kind = 'service', settings = {} } = options
   const isRunning = async (directory: string) => (await findPostmaster(directory)) !== null
   const cluster = await prepareCluster(dataDir, { sync: settings.fsync !== 'off', isRunning })
-  const servicePassword = servicePasswordOf(cluster.password)
+  const servicePassword = deriveServicePassword(cluster.password)
   const stopping = new AbortController()
   const { signal } = stopping
   const open = async (former: number | null): Promise<Session> => {

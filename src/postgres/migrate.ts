@@ -4,7 +4,7 @@ import type { Client, Pool } from 'pg'
 import { IncompatibleVersion, UnsupportedPostgres } from '#lib/errors.ts'
 import { projectRoot } from '#lib/own-program.ts'
 import { createClient } from './pool.ts'
-import { assignPrivileges, isDenied, roleOf, statementsFor } from './privileges.ts'
+import { assignPrivileges, isDenied, loadCurrentRole, statementsFor } from './privileges.ts'
 import { LOCK_TIMEOUT_MS, retryOnLockTimeout } from './transaction.ts'
 
 const SCHEMA = 'ops'
@@ -61,7 +61,7 @@ interface Roles {
 /** Migrates, and grants the service's role its privileges if it is not the owner. @throws as `migrate` */
 export async function migrateAsOwner({ pool, databaseUrl, ownerUrl }: Roles, options: Options = {}): Promise<void> {
   if (ownerUrl === undefined) return migrate(databaseUrl, options)
-  await migrate(ownerUrl, { ...options, service: await roleOf(pool) })
+  await migrate(ownerUrl, { ...options, service: await loadCurrentRole(pool) })
 }
 
 const NOT_OWNER =

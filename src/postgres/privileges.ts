@@ -10,7 +10,7 @@ export const SERVICE_ROLE = 'tillbook_service'
 const ROLE_LOCK = 8_314_159_268
 
 /** Derived one-way from the superuser's password, so that a copy of the data directory has it too. */
-export const servicePasswordOf = (superusersPassword: string): string =>
+export const deriveServicePassword = (superusersPassword: string): string =>
   createHmac('sha256', superusersPassword).update(SERVICE_ROLE).digest('base64url')
 
 /** Creates the role or resets its attributes: LOGIN, and no other privilege in the cluster. */
@@ -237,7 +237,7 @@ export async function ownerOfReadModel(pool: Pool): Promise<string | null> {
   return rows[0]?.role ?? null
 }
 
-export async function roleOf(pool: Pool): Promise<string> {
+export async function loadCurrentRole(pool: Pool): Promise<string> {
   const { rows } = await pool.query<{ role: string }>('select current_user as role')
   return rows[0]?.role ?? ''
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Client, Pool } from 'pg'
-import { paced, type Repetition, repeat, unhurried } from '#lib/background-loops.ts'
+import { createSlowPace, type Repetition, repeat, runPaced } from '#lib/background-loops.ts'
 import { UnsupportedPostgres } from '#lib/errors.ts'
 import { createClient } from './pool.ts'
 
@@ -27,11 +27,11 @@ export async function analyzeGrown(pool: Pool, stopping?: AbortSignal): Promise<
   // One at a time, to keep locks short; tables that another session is analyzing are skipped.
   const analyze = ({ name, is_own }: Grown) =>
     is_own ? pool.query(`analyze (skip_locked) ${name}`) : pool.query('select ops.analyze_table($1)', [name])
-  const pace = unhurried(stopping)
+  const pace = createSlowPace(stopping)
   const analyzed: string[] = []
   for (const table of rows) {
     if (stopping?.aborted) break
-    await paced(pace, () => analyze(table))
+    await runPaced(pace, () => analyze(table))
     analyzed.push(table.name)
   }
   return analyzed

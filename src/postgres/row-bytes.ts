@@ -275,7 +275,7 @@ const DAY_MS = 86_400_000
 const MICROSECONDS = 1_000n
 
 /** Readers of columns by type. They return the same values as a pool does for text columns. */
-export const columnOf = {
+export const columnReaders = {
   bigint({ bytes, start }: ByteRange): number {
     const value = Number(bytes.readBigInt64BE(start))
     if (!Number.isSafeInteger(value)) throw new RangeError(`${value} is beyond the integers that can be told apart`)

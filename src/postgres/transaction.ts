@@ -27,7 +27,7 @@ interface Corkable {
  * Sends all statements that `send` issues synchronously in one write to the socket: one round trip, one system call.
  * The promise settles when all of them have; a failure is thrown only afterwards, so that no rejection stays unhandled.
  */
-export async function pipelined<const T extends readonly Promise<unknown>[]>(
+export async function runPipelined<const T extends readonly Promise<unknown>[]>(
   client: PoolClient,
   send: () => T,
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
@@ -94,7 +94,7 @@ export async function inTransactionOn<T>(client: ClientBase, work: () => Promise
  */
 export const inReading = <T>(pool: Database, begin: string, read: (tx: Transaction) => Promise<T>): Promise<T> =>
   committed(pool, async (client) => {
-    const [, value] = await pipelined(client, () => [client.query(begin), read(transactionOn(client))])
+    const [, value] = await runPipelined(client, () => [client.query(begin), read(transactionOn(client))])
     return value
   })
 

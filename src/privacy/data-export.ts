@@ -1,9 +1,9 @@
 import type { OpenSession } from '#access/find-session.ts'
-import { loginAccountOf } from '#access/login-limits.ts'
+import { toLoginAccount } from '#access/login-limits.ts'
 import type { SecondFactor } from '#access/second-factors.ts'
 import type { PersonKind } from '#domain/person-values.ts'
 import type { RecordKind } from '#domain/record-values.ts'
-import { type Envelope, type Origin, streamOf } from '#ledger/command.ts'
+import { type Envelope, type Origin, streamName } from '#ledger/command.ts'
 import { type EventReader, pickNewest } from '#ledger/port.ts'
 import type { Database } from '#postgres/database.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
@@ -256,7 +256,7 @@ async function rowsIn({ pool, companyId }: Collecting, table: string, ids: reado
 async function eventsAt(collecting: Collecting, revisions: readonly number[]): Promise<Map<number, TouchingEvent>> {
   const { companyId, pool, actors } = collecting
   const events: Envelope[] = []
-  for await (const event of pickNewest(collecting, streamOf(companyId), revisions)) events.push(event)
+  for await (const event of pickNewest(collecting, streamName(companyId), revisions)) events.push(event)
   const unknown = [...new Set(events.flatMap(({ actor }) => (actor && !actors.has(actor) ? [actor] : [])))]
   if (unknown.length > 0)
     for (const [actor, name] of await listActors(fullReader(pool, companyId), unknown)) actors.set(actor, name)
@@ -301,7 +301,7 @@ async function accessOf(
   )
   const origins = await pool.query<{ seen_at: string }>(
     'select seen_at from ops.login_origins where account = $1 order by seen_at',
-    [email === null ? null : loginAccountOf(email)],
+    [email === null ? null : toLoginAccount(email)],
   )
   const factors = await pool.query<Access['second_factors'][number]>(
     'select method, label, created_at, last_used_at from ops.second_factors where email = $1 order by created_at',

@@ -4,7 +4,7 @@ import { PERSON_KINDS, type PersonKind, type PersonPart } from '#domain/person-v
 import type { DataOf } from '#events/catalogue.ts'
 import { type Envelope, isRefusal } from '#ledger/command.ts'
 import { parseSubject, type Reactor } from '#ledger/projection.ts'
-import { destroyKeys, keysOf } from '#ledger/sealed-fields.ts'
+import { destroyKeys, personKeyRefs } from '#ledger/sealed-fields.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import {
@@ -17,7 +17,7 @@ import {
 } from '#lib/background-loops.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { companysTimeSql } from '#projections/companies.ts'
-import { emailsOf, erasePerson, idsOf } from './erase-person.ts'
+import { erasePerson, listErasedIds, loadEmails } from './erase-person.ts'
 
 const dataOf = ({ data }: { readonly data: object }) => data as DataOf<'PersonForgotten'>
 
@@ -26,7 +26,7 @@ export const keyDestruction: Reactor = {
   refs(_rows, event) {
     if (event.type !== 'PersonForgotten') return null
     const { subjects, parts } = dataOf(event)
-    return keysOf(subjects, parts)
+    return personKeyRefs(subjects, parts)
   },
   react(rows, event, _record, { newId, now, companyId }) {
     const { subjects, parts } = dataOf(event)
@@ -172,7 +172,7 @@ export function createErasureReactor(onForgotten: () => void = () => {}) {
   const reactor: Reactor = {
     refs: (_rows, { type }) => (type === 'PersonForgotten' ? [] : null),
     react() {},
-    look: (tx, companyId, event) => emailsOf(tx, companyId, idsOf(forgottenBy(event), 'user')),
+    look: (tx, companyId, event) => loadEmails(tx, companyId, listErasedIds(forgottenBy(event), 'user')),
     async finish(tx, companyId, event, emails) {
       await erasePerson(tx, companyId, forgottenBy(event), emails)
       hasErased = true

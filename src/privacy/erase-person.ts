@@ -1,4 +1,4 @@
-import { loginAccountOf } from '#access/login-limits.ts'
+import { toLoginAccount } from '#access/login-limits.ts'
 import { PERSON_KINDS, type PersonKind, type PersonPart } from '#domain/person-values.ts'
 import type { RecordKind } from '#domain/record-values.ts'
 import type { DataOf } from '#events/catalogue.ts'
@@ -108,7 +108,7 @@ const NAMES = [...PERSONAL_MEMBERS].flatMap(([kind, members]) => members.flatMap
  * Recognizes records by their members, as projections write them, and persons by id: `{id: 9, person_type, document,
  * …}` is a customer, with `trade_name` a supplier. It never compares values.
  */
-export function textErasureOf({ subjects, parts }: ErasedPerson): TextErasure {
+export function toTextErasure({ subjects, parts }: ErasedPerson): TextErasure {
   const wanted = new Set(subjects)
   const ids = [...new Set(subjects.map((subject) => parseSubject(subject).id))]
   const is = (kind: string, id: unknown): boolean => wanted.has(`${kind}/${id}`)
@@ -155,7 +155,7 @@ function parsed(text: string): unknown {
 }
 
 /** Stored e-mail addresses of users of a company. */
-export async function emailsOf(tx: Transaction, companyId: number, userIds: readonly number[]): Promise<string[]> {
+export async function loadEmails(tx: Transaction, companyId: number, userIds: readonly number[]): Promise<string[]> {
   if (userIds.length === 0) return []
   const { rows } = await tx.query<{ email: string }>(FIND_EMAILS, [companyId, userIds])
   return rows.map(({ email }) => email)
@@ -177,7 +177,7 @@ async function eraseLogins(
   const gone = rows.map(({ email }) => email)
   if (gone.length === 0) return
   for (const statement of DELETE_OF_EMAILS) await tx.query(statement, [gone])
-  const accounts = gone.map(loginAccountOf)
+  const accounts = gone.map(toLoginAccount)
   await tx.query(DELETE_ORIGINS, [accounts])
   await tx.query(DELETE_FAILURES, [accounts])
 }
@@ -336,12 +336,12 @@ async function eraseRefusedSales(tx: Transaction, companyId: number, customerIds
 }
 
 function withoutCustomers(payload: string, customerIds: readonly number[], id: number) {
-  const kept = erasedSale(payload, (customer) => customerIds.includes(customer))
+  const kept = eraseSale(payload, (customer) => customerIds.includes(customer))
   return kept === null ? [] : { id, payload: kept }
 }
 
 /** The rest of a sale that names an erased customer; null if it names none. */
-export function erasedSale(payload: string, isForgotten: (customerId: number) => boolean): string | null {
+export function eraseSale(payload: string, isForgotten: (customerId: number) => boolean): string | null {
   const sale = JSON.parse(payload) as Json
   const customerId = customerIn(sale)
   if (customerId === null || !isForgotten(customerId)) return null
@@ -413,14 +413,14 @@ export async function erasePerson(
   forgotten: ErasedPerson,
   emails: readonly string[] = [],
 ): Promise<void> {
-  const redaction = textErasureOf(forgotten)
+  const redaction = toTextErasure(forgotten)
   await eraseAnswers(tx, companyId, redaction)
   await eraseMessages(tx, companyId, redaction)
-  await eraseNotifications(tx, companyId, idsOf(forgotten, 'order'))
+  await eraseNotifications(tx, companyId, listErasedIds(forgotten, 'order'))
   await eraseImports(tx, companyId)
-  await eraseRefusedSales(tx, companyId, idsOf(forgotten, 'customer'))
-  if (forgotten.parts.includes('identity')) await eraseLogins(tx, companyId, idsOf(forgotten, 'user'), emails)
+  await eraseRefusedSales(tx, companyId, listErasedIds(forgotten, 'customer'))
+  if (forgotten.parts.includes('identity')) await eraseLogins(tx, companyId, listErasedIds(forgotten, 'user'), emails)
 }
 
-export const idsOf = ({ subjects }: Pick<ErasedPerson, 'subjects'>, kind: string): number[] =>
+export const listErasedIds = ({ subjects }: Pick<ErasedPerson, 'subjects'>, kind: string): number[] =>
   subjects.map(parseSubject).flatMap(({ type, id }) => (type === kind ? id : []))

@@ -16,7 +16,7 @@ import {
   type BuyersOrder,
   type CheckoutState,
   ENDED_PAYMENTS,
-  endedPaymentOf,
+  findEndedPayment,
   type Shop,
 } from '#queries/order-queries.ts'
 
@@ -115,11 +115,11 @@ export interface CheckoutView {
   readonly problem: string | null
 }
 
-export const titleOf = ({ found: { order, shop } }: CheckoutView): string => `${nameOf(order)} · ${shop.name}`
+export const toCheckoutTitle = ({ found: { order, shop } }: CheckoutView): string => `${nameOf(order)} · ${shop.name}`
 
 const nameOf = ({ id, external_id }: BuyersOrder['order']): string => `Pedido ${external_id ?? id}`
 
-export async function checkoutPageOf(shown: CheckoutView) {
+export async function createCheckoutPage(shown: CheckoutView) {
   const { found, state } = shown
   return (
     <>
@@ -186,7 +186,7 @@ const HEADINGS: Readonly<Record<CheckoutState['is'], string>> = {
 }
 
 function headingOf(state: CheckoutState): string {
-  const ended = endedPaymentOf(state)
+  const ended = findEndedPayment(state)
   return ended === null ? HEADINGS[state.is] : ENDED_PAYMENTS[ended]
 }
 

@@ -2,7 +2,7 @@ import express, { type Request, type RequestHandler, type Response, type Router 
 import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { type AddressLimit, createMinuteLimit } from '#access/login-limits.ts'
-import { CHECKOUT, canBePaid, formCodeOf, isFormCode, isTokenOf, orderIdOf } from '#domain/order-states.ts'
+import { CHECKOUT, canBePaid, createFormCode, isFormCode, isOrderToken, parseOrderToken } from '#domain/order-states.ts'
 import { Email } from '#domain/text.ts'
 import { dropFormCharset, FORM_TYPE } from '#http/answers.ts'
 import {
@@ -16,23 +16,23 @@ import {
   serveBrandStyles,
 } from '#http/assets.ts'
 import { bodyProblem, holdBody, unauthenticatedBodyBudget } from '#http/bodies.ts'
-import { limited, limitUnauthenticatedBy, mountRoutes, problemHandler, requireHttps } from '#http/edge.ts'
-import { type FailureReason, httpStatusOf, Problem, type ProblemCode } from '#http/problems.ts'
+import { limitUnauthenticatedBy, mountRoutes, problemHandler, rateLimitProblem, requireHttps } from '#http/edge.ts'
+import { type FailureReason, Problem, type ProblemCode, toHttpStatus } from '#http/problems.ts'
 import { paymentOptions } from '#payments/pay-order.ts'
-import { type BuyersOrder, checkoutStateOf, findBuyersOrder, mayAskForPix, type Shop } from '#queries/order-queries.ts'
+import { type BuyersOrder, findBuyersOrder, mayAskForPix, type Shop, toCheckoutState } from '#queries/order-queries.ts'
 import { Alias } from '#records/company-settings.ts'
 import type { Services } from '#services.ts'
 import { createOrderUpdates, type Followers, streamTo } from './checkout-live.ts'
 import {
   ATTEMPTS_FOR_PAGES,
   type CheckoutView,
-  checkoutPageOf,
+  createCheckoutPage,
   createPayByPix,
   createTakesPix,
   type PayByPix,
   ShopName,
   type TakesPix,
-  titleOf,
+  toCheckoutTitle,
 } from './checkout-page.tsx'
 
 const ASSETS = `${CHECKOUT}/assets`
@@ -143,7 +143,7 @@ export function answerCheckoutFailure(response: Response, problem: Problem): voi
       <p class="hint">Código da requisição: {response.locals.requestId as string}</p>
     </>
   )
-  sendCheckoutPage(response, { title, body, shop, events: null, status: httpStatusOf(problem.code) })
+  sendCheckoutPage(response, { title, body, shop, events: null, status: toHttpStatus(problem.code) })
 }
 
 /** Requests per minute and address (ORDER-36); many buyers may share an address. */
@@ -224,7 +224,7 @@ const limitAddresses =
   (addresses: AddressLimit): RequestHandler =>
   async (request, _response, next) => {
     const counted = await addresses.consume(request.ip ?? '')
-    next(counted.limited ? limited(counted) : undefined)
+    next(counted.limited ? rateLimitProblem(counted) : undefined)
   }
 
 /** The order of a request's path; error pages then name its shop. @throws Problem: the same 404 for everything that is wrong with it */
@@ -235,9 +235,9 @@ async function orderOf(
 ): Promise<BuyersOrder> {
   const { store_alias, token } = params as { store_alias: string; token: string }
   const alias = Alias.safeParse(store_alias).data
-  const id = alias === undefined ? null : orderIdOf(paymentLinks.secret, alias, token)
+  const id = alias === undefined ? null : parseOrderToken(paymentLinks.secret, alias, token)
   const found = alias === undefined || id === null ? null : await findBuyersOrder(pool, alias, id)
-  if (!found || !isTokenOf(paymentLinks.secret, token, found.order)) throw new Problem('not_found')
+  if (!found || !isOrderToken(paymentLinks.secret, token, found.order)) throw new Problem('not_found')
   response.locals.shop = found.shop
   return found
 }
@@ -259,13 +259,13 @@ async function answer(
   { found, problem, status = 200 }: Outcome,
 ): Promise<void> {
   const path = pathOf(request)
-  const state = checkoutStateOf(found.order, found.now)
+  const state = toCheckoutState(found.order, found.now)
   const formCode = mayAskForPix(state) && (await isPixOffered(desk, found)) ? codeOf(desk, request) : null
   const shown: CheckoutView = { found, state, path, formCode, problem }
   const events = canBePaid(found.order) ? `${path}/ao-vivo?desde=${found.revision}` : null
   sendCheckoutPage(response, {
-    title: titleOf(shown),
-    body: await checkoutPageOf(shown),
+    title: toCheckoutTitle(shown),
+    body: await createCheckoutPage(shown),
     shop: found.shop,
     events,
     status,
@@ -273,7 +273,7 @@ async function answer(
 }
 
 const codeOf = ({ reads: { paymentLinks } }: CheckoutContext, { params }: Request): string =>
-  formCodeOf(paymentLinks.secret, params.token as string)
+  createFormCode(paymentLinks.secret, params.token as string)
 
 async function isPixOffered(desk: CheckoutContext, { companyId, order, enabled }: BuyersOrder): Promise<boolean> {
   if (!enabled || order.payments.length >= ATTEMPTS_FOR_PAGES) return false
@@ -288,9 +288,9 @@ async function pay(desk: CheckoutContext, request: Request, response: Response):
   const found = await orderOf(desk, request, response)
   await requireForm(desk, request, response)
   const pressed = await desk.presses.consume(found.order.provider_reference)
-  if (pressed.limited) throw limited(pressed)
+  if (pressed.limited) throw rateLimitProblem(pressed)
   const back = () => response.redirect(303, pathOf(request))
-  if (!mayAskForPix(checkoutStateOf(found.order, found.now)) || !(await isPixOffered(desk, found))) return back()
+  if (!mayAskForPix(toCheckoutState(found.order, found.now)) || !(await isPixOffered(desk, found))) return back()
   const given = Email.safeParse(request.body.email).data
   const email = found.order.customer.email === null ? (given ?? null) : null
   if (email === null && found.order.customer.email === null)
@@ -300,9 +300,9 @@ async function pay(desk: CheckoutContext, request: Request, response: Response):
   if (!refused) return back()
   const now = (await findBuyersOrder(desk.reads.pool, order.store_alias, order.id)) ?? found
   // Paid, cancelled or waiting by now: the page says so itself.
-  if (!mayAskForPix(checkoutStateOf(now.order, now.now))) return back()
+  if (!mayAskForPix(toCheckoutState(now.order, now.now))) return back()
   const problem = refused.refused === 'payment_refused' ? NOT_TAKEN : NOT_MADE
-  await answer(desk, request, response, { found: now, problem, status: httpStatusOf(refused.refused) })
+  await answer(desk, request, response, { found: now, problem, status: toHttpStatus(refused.refused) })
 }
 
 const NOT_TAKEN = 'O provedor de pagamento não aceitou gerar o código. Nada foi cobrado: fale com a loja.'

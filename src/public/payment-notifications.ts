@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import * as z from 'zod'
-import { networkOf } from '#access/login-limits.ts'
+import { toNetwork } from '#access/login-limits.ts'
 import { describeIssues } from '#domain/refusals.ts'
 import { boundedText, limitedText } from '#domain/text.ts'
 import { sendJson, sendProblem } from '#http/answers.ts'
 import { holdBody, tooLarge, unauthenticatedBodyBudget } from '#http/bodies.ts'
-import { limited, mountRoutes, problemOf } from '#http/edge.ts'
+import { mountRoutes, rateLimitProblem, toProblem } from '#http/edge.ts'
 import { pathId } from '#http/paths.ts'
-import { httpStatusOf, Problem, problemBody } from '#http/problems.ts'
+import { Problem, problemBody, toHttpStatus } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { lookUpReplay, ownKey } from '#ledger/write/idempotency.ts'
 import { asSystem } from '#ledger/write/run.ts'
@@ -313,7 +313,7 @@ export function notificationReceiver(services: ReceiverServices): Router {
 /** Counts a notification against its IP address; null while within the limit. */
 async function countAddress({ limits }: ReceiverServices, { ip = '' }: Request): Promise<Problem | null> {
   const counted = await limits.notifications.consume(ip)
-  return counted.limited ? limited(counted) : null
+  return counted.limited ? rateLimitProblem(counted) : null
 }
 
 const parse = express.raw({ limit: MAX_BODY_BYTES, type: () => true })
@@ -327,7 +327,7 @@ function bodyOf(bodies: MemoryBudget, request: Request, response: Response): Pro
     try {
       holdBody(unauthenticatedBodyBudget(bodies), MAX_BODY_BYTES, request, response)
     } catch (error) {
-      if (error instanceof Problem || error instanceof Unavailable) resolve(problemOf(error))
+      if (error instanceof Problem || error instanceof Unavailable) resolve(toProblem(error))
       else reject(error)
       return
     }
@@ -353,8 +353,8 @@ async function countSigned(
 ): Promise<Problem | null> {
   if (!isSigned || !store) return countAddress(services, request)
   const { ip = '' } = request
-  const counted = await services.limits.signedNotifications.consume(`${store.alias} ${networkOf(ip)}`)
-  return counted.limited ? limited(counted) : null
+  const counted = await services.limits.signedNotifications.consume(`${store.alias} ${toNetwork(ip)}`)
+  return counted.limited ? rateLimitProblem(counted) : null
 }
 
 /**
@@ -412,8 +412,8 @@ async function answerOf(
     const { outcome, body } = await work()
     return { outcome, response: JSON.stringify(body), httpStatus: 200 }
   } catch (error) {
-    const problem = problemOf(error)
-    const httpStatus = httpStatusOf(problem.code)
+    const problem = toProblem(error)
+    const httpStatus = toHttpStatus(problem.code)
     if (httpStatus >= 500) log('payment notifications: processing failed', error, { request_id: requestId })
     return {
       outcome: httpStatus >= 500 ? 'failed' : 'refused',

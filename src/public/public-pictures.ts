@@ -1,5 +1,5 @@
 import express, { type Request, type Response, type Router } from 'express'
-import { type HttpRoute, limited, limitUnauthenticatedBy, mountRoutes, requireHttps } from '#http/edge.ts'
+import { type HttpRoute, limitUnauthenticatedBy, mountRoutes, rateLimitProblem, requireHttps } from '#http/edge.ts'
 import { pathId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { findLogo, findPicture } from '#queries/company-queries.ts'
@@ -22,7 +22,7 @@ export function servePictures({ reads: { poolOf }, limits }: Pick<Services, 'rea
 
   async function answer(request: Request, response: Response, find: FindByDigest): Promise<void> {
     const counted = await limits.pictures.consume(request.ip ?? '')
-    if (counted.limited) throw limited(counted)
+    if (counted.limited) throw rateLimitProblem(counted)
     const { company_id, file } = request.params as { company_id: string; file: string }
     const [companyId, digest] = [pathId(company_id), FILE.exec(file)?.[1]]
     const content = companyId === null || digest === undefined ? null : await find(request, companyId, digest)

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import express, { type RequestHandler, type Router } from 'express'
 import { renderToString } from 'preact-render-to-string'
 import { BASE_STYLE, projectFile } from '#http/assets.ts'
-import { limited, limitUnauthenticatedBy, mountRoutes, requireHttps } from '#http/edge.ts'
+import { limitUnauthenticatedBy, mountRoutes, rateLimitProblem, requireHttps } from '#http/edge.ts'
 import { isEntry, parseStatement, type RingEntry } from '#integrity/checkpoint-keys.ts'
-import { installationOf } from '#integrity/installation.ts'
-import { keyIdOf, rawOf } from '#integrity/note.ts'
+import { loadInstallation } from '#integrity/installation.ts'
+import { hashPublicKey, toRawKey } from '#integrity/note.ts'
 import { RECEIPT_PAGE } from '#integrity/sale-receipts.ts'
 import type { Services } from '#services.ts'
 
@@ -52,7 +52,7 @@ const POLICY = [
 export const PAGE_POLICY = [...POLICY, "frame-ancestors 'none'"].join('; ')
 
 /** The page as one document that works from a file and makes no requests. */
-export const documentOf = (trusted: TrustedKeys): string =>
+export const renderReceiptDocument = (trusted: TrustedKeys): string =>
   `<!doctype html>${renderToString(<ReceiptPage trusted={trusted} />)}`
 
 const ReceiptPage = ({ trusted }: { readonly trusted: TrustedKeys }) => (
@@ -120,13 +120,13 @@ export function serveVerificationPage(services: Pick<Services, 'reads' | 'proofs
   const router = express.Router({ caseSensitive: true, strict: true })
   const handle: RequestHandler = async (request, response) => {
     const counted = await limits.checkouts.consume(request.ip ?? '')
-    if (counted.limited) throw limited(counted)
-    const [{ family }, entries] = await Promise.all([installationOf(reads.pool), proofs.proof.keys()])
+    if (counted.limited) throw rateLimitProblem(counted)
+    const [{ family }, entries] = await Promise.all([loadInstallation(reads.pool), proofs.proof.keys()])
     response.setHeader('Content-Security-Policy', PAGE_POLICY)
     response.setHeader('Referrer-Policy', 'no-referrer')
     // Keys rotate: the page must embed the present ring.
     response.setHeader('Cache-Control', 'no-cache')
-    response.type('html').send(documentOf(trustedOf(family, entries)))
+    response.type('html').send(renderReceiptDocument(toTrustedKeys(family, entries)))
   }
   return mountRoutes(router, RECEIPT_PAGE, [{ method: 'get', path: '/', handlers: [handle] }], {
     first: [requireHttps(limitUnauthenticatedBy(limits.checkouts))],
@@ -137,13 +137,13 @@ export function serveVerificationPage(services: Pick<Services, 'reads' | 'proofs
  * Trusted keys of the ring. A key that was not signed by its predecessor is marked, for example one inserted by the
  * database's owner.
  */
-export function trustedOf(installation: string, entries: readonly RingEntry[]): TrustedKeys {
+export function toTrustedKeys(installation: string, entries: readonly RingEntry[]): TrustedKeys {
   const broken = entries.findIndex((_, at) => !isEntry(installation, entries, at))
   const sound = broken < 0 ? entries : entries.slice(0, broken)
   const unsigned = sound.findIndex(({ note }) => parseStatement(note)?.succession === 'unsigned')
   const keys = sound.map(({ public_key, since }, at) => ({
-    key: rawOf(public_key).toString('base64'),
-    id: keyIdOf(public_key),
+    key: toRawKey(public_key).toString('base64'),
+    id: hashPublicKey(public_key),
     since,
     until: sound[at + 1]?.since ?? null,
     isSigned: unsigned < 0 || at < unsigned,

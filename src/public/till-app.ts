@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import express, { type RequestHandler, type Response, type Router } from 'express'
-import { type Coding, codingOf, compressFully } from '#http/answers.ts'
+import { type Coding, compressFully, negotiateCoding } from '#http/answers.ts'
 import { projectFile } from '#http/assets.ts'
 import { type HttpRoute, mountRoutes } from '#http/edge.ts'
 import { Problem } from '#http/problems.ts'
@@ -62,7 +62,7 @@ async function send(response: Response, { type, bytes, coded }: BuiltFile, cachi
   response.setHeader('Content-Security-Policy', POLICY)
   response.setHeader('Content-Type', type)
   response.vary('Accept-Encoding')
-  const coding = type === 'image/png' ? null : codingOf(response.req.headers['accept-encoding'])
+  const coding = type === 'image/png' ? null : negotiateCoding(response.req.headers['accept-encoding'])
   if (!coding) return void response.send(bytes)
   const making = coded.get(coding) ?? compressFully(bytes, coding)
   coded.set(coding, making)

@@ -17,7 +17,7 @@ import {
   QueryId,
   type RecordedFields,
   requiredField,
-  shownField,
+  serviceField,
   Timestamp,
 } from './field.ts'
 
@@ -72,13 +72,13 @@ const ACCOUNT_ORIGIN_NAMES: Readonly<Record<(typeof ACCOUNT_ORIGINS)[number], st
 /** Where accounts come from; the recorded part of what the service adds. */
 const ACCOUNT_SOURCE = {
   origin: {
-    ...shownField('choice', 'Origem', z.enum(ACCOUNT_ORIGINS), {
+    ...serviceField('choice', 'Origem', z.enum(ACCOUNT_ORIGINS), {
       description: 'De onde veio: `api`, `pdv`, ou `sale` se uma venda a gerou; esta a API só lê.',
     }),
     names: ACCOUNT_ORIGIN_NAMES,
   },
-  sale_id: shownField('record', 'Venda', ContractRecordId.nullable(), { description: 'A venda que gerou a conta.' }),
-  installment: shownField('list', 'Parcela', Installment.nullable(), {
+  sale_id: serviceField('record', 'Venda', ContractRecordId.nullable(), { description: 'A venda que gerou a conta.' }),
+  installment: serviceField('list', 'Parcela', Installment.nullable(), {
     description: 'A parcela que a conta é; null para uma conta só.',
   }),
 }
@@ -107,31 +107,31 @@ const AccountPayment = z
 /** What the service adds. */
 export const ACCOUNT_STATE = {
   ...ACCOUNT_SOURCE,
-  status: shownField('text', 'Situação', z.enum(['pending', 'settled']), {
+  status: serviceField('text', 'Situação', z.enum(['pending', 'settled']), {
     description: '`pending` ou `settled`; veja também `is_overdue`.',
   }),
-  paid_amount: shownField('money', 'Pago', Amount, {
+  paid_amount: serviceField('money', 'Pago', Amount, {
     description: 'Quanto da conta os pagamentos que valem cobrem.',
   }),
-  open_amount: shownField('money', 'Em aberto', Amount, {
+  open_amount: serviceField('money', 'Em aberto', Amount, {
     description: 'Quanto da conta está em aberto: `amount` − `paid_amount`. Com 0.00 a conta está quitada.',
   }),
-  paid_at: shownField('moment', 'Data do pagamento', Timestamp.nullable(), { description: 'Quando foi paga.' }),
+  paid_at: serviceField('moment', 'Data do pagamento', Timestamp.nullable(), { description: 'Quando foi paga.' }),
   payment_method: {
-    ...shownField('text', 'Forma de pagamento', NullableText, {
+    ...serviceField('text', 'Forma de pagamento', NullableText, {
       description: 'Como foi paga: um código de GET /finance/payment-methods ou outro texto, de até 60 caracteres.',
     }),
     names: PAYMENT_METHOD_NAMES,
   },
-  settled_on: shownField('day', 'Data contábil', Day.nullable(), {
+  settled_on: serviceField('day', 'Data contábil', Day.nullable(), {
     description: 'Data contábil: o dia de `paid_at` no calendário da empresa.',
   }),
-  payments: shownField('list', 'Pagamentos', z.array(AccountPayment), {
+  payments: serviceField('list', 'Pagamentos', z.array(AccountPayment), {
     description: 'Os pagamentos, na ordem em que foram registrados; também os estornados.',
   }),
-  created_at: shownField('moment', 'Lançamento', Timestamp),
-  updated_at: shownField('moment', 'Última alteração', Timestamp),
-  is_overdue: shownField('yes_or_no', 'Vencida', z.boolean(), {
+  created_at: serviceField('moment', 'Lançamento', Timestamp),
+  updated_at: serviceField('moment', 'Última alteração', Timestamp),
+  is_overdue: serviceField('yes_or_no', 'Vencida', z.boolean(), {
     description:
       'Se está vencida: pendente, com vencimento antes de hoje no calendário da empresa. Muda com o dia, sem que o registro mude.',
   }),
@@ -141,7 +141,7 @@ export const ACCOUNT_STATE = {
 export const RECEIVABLE_FIELDS = {
   ...ACCOUNT_FIELDS,
   ...CUSTOMER_OF_ACCOUNT,
-  customer_name: shownField('person_name', 'Cliente', NullableText, {
+  customer_name: serviceField('person_name', 'Cliente', NullableText, {
     description: 'Nome do cliente, como se chamava quando foi informado.',
   }),
 } satisfies DefinitionOf<Omit<RecordedFields<'ReceivableCreated'>, keyof typeof ACCOUNT_SOURCE>>
@@ -149,7 +149,7 @@ export const RECEIVABLE_FIELDS = {
 export const PAYABLE_FIELDS = {
   ...ACCOUNT_FIELDS,
   ...SUPPLIER_OF_ACCOUNT,
-  supplier_name: shownField('person_name', 'Fornecedor', NullableText, {
+  supplier_name: serviceField('person_name', 'Fornecedor', NullableText, {
     description: 'Nome do fornecedor, como se chamava quando foi informado.',
   }),
 } satisfies DefinitionOf<Omit<RecordedFields<'PayableCreated'>, keyof typeof ACCOUNT_SOURCE>>

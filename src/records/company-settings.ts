@@ -12,7 +12,7 @@ import {
   optionalField,
   type RecordedFields,
   requiredField,
-  shownField,
+  serviceField,
   Timestamp,
 } from './field.ts'
 import { STATE_REGISTRATION } from './persons.ts'
@@ -111,13 +111,13 @@ export const PAYMENT_TYPE_FIELDS = {
 
 /** What the service adds. */
 export const PAYMENT_TYPE_STATE = {
-  is_cash: shownField('yes_or_no', 'É dinheiro', z.boolean(), {
+  is_cash: serviceField('yes_or_no', 'É dinheiro', z.boolean(), {
     description: 'Se é dinheiro e, portanto, dá troco.',
   }),
-  accepts_api: shownField('yes_or_no', 'Aceita na API', z.boolean(), {
+  accepts_api: serviceField('yes_or_no', 'Aceita na API', z.boolean(), {
     description: 'Se vale em vendas registradas pela API.',
   }),
-  reason: shownField('text', 'Motivo', z.string().optional()),
+  reason: serviceField('text', 'Motivo', z.string().optional()),
 }
 
 const ALIAS = 'deve ter de 2 a 60 letras minúsculas sem acento, algarismos e hifens entre eles, como "minha-loja"'
@@ -154,15 +154,15 @@ export const STORE_FIELDS = {
 
 /** What the service adds. */
 export const STORE_STATE = {
-  enabled: shownField('yes_or_no', 'Ligado', z.boolean()),
-  has_access_token: shownField('yes_or_no', 'Token guardado', z.boolean(), {
+  enabled: serviceField('yes_or_no', 'Ligado', z.boolean()),
+  has_access_token: serviceField('yes_or_no', 'Token guardado', z.boolean(), {
     description: 'Se a loja tem o token do provedor.',
   }),
-  has_notification_secret: shownField('yes_or_no', 'Segredo guardado', z.boolean(), {
+  has_notification_secret: serviceField('yes_or_no', 'Segredo guardado', z.boolean(), {
     description: 'Se a loja tem o segredo das notificações.',
   }),
-  created_at: shownField('moment', 'Cadastro', Timestamp),
-  updated_at: shownField('moment', 'Última alteração', Timestamp),
+  created_at: serviceField('moment', 'Cadastro', Timestamp),
+  updated_at: serviceField('moment', 'Última alteração', Timestamp),
 }
 
 const LOGO_URL = 'deve ser uma URL http ou https'

@@ -161,7 +161,7 @@ export const choiceField = <V extends string, T extends 'choice' | 'coded_choice
 }
 
 /** A field that the service adds. */
-export const shownField = <T extends ValueType, A extends z.ZodType>(
+export const serviceField = <T extends ValueType, A extends z.ZodType>(
   type: T,
   label: string,
   answer: A,
@@ -212,14 +212,14 @@ export type WholeValues<F extends RecordDefinition> = {
 }
 
 /** Recorded values of a whole record, by a request: absent ones are null. */
-export const recordedValues = <F extends RecordDefinition>(
+export const toRecordedValues = <F extends RecordDefinition>(
   fields: F,
   input: { readonly [N in keyof F]?: unknown },
 ): WholeValues<F> =>
   Object.fromEntries(Object.keys(fields).map((name) => [name, input[name] ?? null])) as WholeValues<F>
 
 /** Every field, those of groups by `group.member`. */
-export const leavesOf = (fields: RecordDefinition): [path: string, field: FieldDefinition][] =>
+export const listLeaves = (fields: RecordDefinition): [path: string, field: FieldDefinition][] =>
   Object.entries(fields).flatMap(([name, field]) =>
     field.members
       ? Object.entries(field.members).map(([member, inner]): [string, FieldDefinition] => [`${name}.${member}`, inner])
@@ -241,4 +241,4 @@ export const choiceNames = (fields: RecordDefinition): Record<string, Readonly<R
 
 /** Names of the fields of a type, those within groups included. */
 export const namesOfType = (fields: RecordDefinition, type: ValueType): string[] =>
-  leavesOf(fields).flatMap(([path, field]) => (field.type === type ? [path.slice(path.indexOf('.') + 1)] : []))
+  listLeaves(fields).flatMap(([path, field]) => (field.type === type ? [path.slice(path.indexOf('.') + 1)] : []))

@@ -17,7 +17,7 @@ import {
   QueryInstant,
   type RecordedFields,
   requiredField,
-  shownField,
+  serviceField,
   ThreeDecimals,
   Timestamp,
 } from './field.ts'
@@ -180,16 +180,16 @@ export const ITEM_FIELDS = {
 
 /** What the service adds. */
 export const ITEM_STATE = {
-  picture_url: shownField('text', 'Imagem', NullableText, {
+  picture_url: serviceField('text', 'Imagem', NullableText, {
     description: 'Endereço da imagem, relativo ao do serviço; `null` sem imagem.',
   }),
-  stock_updated_at: shownField('moment', 'Estoque movimentado em', Timestamp.nullable(), {
+  stock_updated_at: serviceField('moment', 'Estoque movimentado em', Timestamp.nullable(), {
     description: 'Último movimento do estoque.',
   }),
-  created_at: shownField('moment', 'Cadastro', Timestamp),
-  updated_at: shownField('moment', 'Última alteração', Timestamp),
-  deleted_at: shownField('moment', 'Excluído em', Timestamp.nullable()),
-  category_name: shownField('text', 'Categoria', NullableText, { description: 'Nome da categoria.' }),
+  created_at: serviceField('moment', 'Cadastro', Timestamp),
+  updated_at: serviceField('moment', 'Última alteração', Timestamp),
+  deleted_at: serviceField('moment', 'Excluído em', Timestamp.nullable()),
+  category_name: serviceField('text', 'Categoria', NullableText, { description: 'Nome da categoria.' }),
 }
 
 /** `q` matches words of the item, `name` a substring; the others are exact. */

@@ -24,7 +24,7 @@ import {
   optionalField,
   type RecordedFields,
   requiredField,
-  shownField,
+  serviceField,
   Timestamp,
   wholeShape,
 } from './field.ts'
@@ -126,15 +126,15 @@ export const SUPPLIER_FIELDS = {
 
 /** What the service adds. */
 export const PERSON_STATE = {
-  forgotten_at: shownField('moment', 'Dados pessoais excluídos (LGPD) em', Timestamp.nullable(), {
+  forgotten_at: serviceField('moment', 'Dados pessoais excluídos (LGPD) em', Timestamp.nullable(), {
     description: 'Quando os dados pessoais foram excluídos: desde então são `null`; ou `null`.',
   }),
-  forgetting_due_on: shownField('day', 'Exclusão do restante', z.iso.date().nullable(), {
+  forgetting_due_on: serviceField('day', 'Exclusão do restante', z.iso.date().nullable(), {
     description: 'Dia em que o restante dos dados pessoais será excluído; `null` se não há restante.',
   }),
-  created_at: shownField('moment', 'Cadastro', Timestamp),
-  updated_at: shownField('moment', 'Última alteração', Timestamp),
-  deleted_at: shownField('moment', 'Excluído em', Timestamp.nullable()),
+  created_at: serviceField('moment', 'Cadastro', Timestamp),
+  updated_at: serviceField('moment', 'Última alteração', Timestamp),
+  deleted_at: serviceField('moment', 'Excluído em', Timestamp.nullable()),
 }
 
 /** `q` finds words of the person, `name` a substring; the others are exact. */

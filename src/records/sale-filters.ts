@@ -33,7 +33,7 @@ const UNKNOWN_ACTOR = 'não é ninguém'
 /** Actor as named in an address: `user/3`, `api_key/7`, or `system`. */
 export const ActorName = limitedText(40).regex(/^(system|(user|api_key)\/[1-9]\d{0,14})$/, UNKNOWN_ACTOR)
 
-/** A seller as filters name it (`sellerOf`). */
+/** A seller as filters name it (`sellerKeySql`). */
 export const SellerKey = limitedText(130, UNKNOWN_ACTOR).regex(/^(none|user\/[1-9]\d{0,14}|name\/.+)$/s, UNKNOWN_ACTOR)
 
 /** For people besides, by conditions of their own. */

@@ -1,5 +1,5 @@
 import { createInstallationCheck } from '#integrity/installation-check.ts'
-import { assertReadable, hasTables, readSchemasOf } from '#ledger/rebuild/version.ts'
+import { assertReadable, hasTables, listReadSchemas } from '#ledger/rebuild/version.ts'
 import { createPostgresStore } from '#ledger/stores/postgres-store.ts'
 import { createPool } from '#postgres/pool.ts'
 import { READ_MODEL_NUMBER } from '#projections/number.ts'
@@ -33,7 +33,7 @@ interface ReaderOptions extends BringUpOptions, PlaceOptions {
 export async function openReader(options: ReaderOptions): Promise<OpenedReader | null> {
   const { databaseUrl, connections: max, applicationName: application_name } = options
   const model = { number: READ_MODEL_NUMBER }
-  const pool = createPool(databaseUrl, { max, pipeline: true, read_schemas: readSchemasOf(model), application_name })
+  const pool = createPool(databaseUrl, { max, pipeline: true, read_schemas: listReadSchemas(model), application_name })
   const close = () => pool.end()
   try {
     if (await hasTables(pool)) {

@@ -9,13 +9,13 @@ import {
 } from 'zod-openapi'
 import type { AddressLimit } from '#access/login-limits.ts'
 import { describeFields, finish, leaveAnswersOpen, serveDocument } from '#api/contract/contract-document.ts'
-import { ERROR_COMPONENTS, refusalOf } from '#api/contract/contract-errors.ts'
+import { ERROR_COMPONENTS, refusalResponse } from '#api/contract/contract-errors.ts'
 import type { ValueLists } from '#api/contract/contract-operation.ts'
 import type { ReferencePage } from '#api/docs/docs-guides.tsx'
 import { fromCents } from '#domain/money.ts'
 import { ORDER_STATUSES } from '#domain/order-states.ts'
 import {
-  limitOf,
+  getLimit,
   may,
   PERMISSIONS,
   type Permission,
@@ -26,7 +26,7 @@ import {
 import { Id } from '#domain/text.ts'
 import type { Compress } from '#http/answers.ts'
 import { forbidCaching, limitUnauthenticatedBy, requireHttps } from '#http/edge.ts'
-import { httpStatusOf, type ProblemCode } from '#http/problems.ts'
+import { type ProblemCode, toHttpStatus } from '#http/problems.ts'
 import { groupBy } from '#lib/collections.ts'
 import { changesRecords, mayOpen, permissionsFor } from '#panel/page-context.ts'
 import type { PanelRoute } from '#panel/panel-route.ts'
@@ -35,7 +35,7 @@ import { PaymentNotification } from '#public/payment-notifications.ts'
 import { RULES, type Rule } from '#queries/tables.ts'
 import { Alias } from '#records/company-settings.ts'
 import { type FailureCode, failureMessage, failureStatus } from '#till-sync/till-answers.ts'
-import { failuresOf, SYNC_OPERATIONS, SYNC_VERSION } from '#till-sync/till-operations.ts'
+import { listFailures, SYNC_OPERATIONS, SYNC_VERSION } from '#till-sync/till-operations.ts'
 import type { SyncOperation } from '#till-sync/till-requests.ts'
 import { TILL_GLOSSARY } from './till-glossary.ts'
 
@@ -48,7 +48,7 @@ const HEADS = `${ROLES.map((role) => ` ${ROLE_NAMES[role]} |`).join('')}\n|---|-
 
 function grantText(role: RolePermissions, permission: Permission): string {
   if (!may(role, permission)) return ''
-  const limit = limitOf(role, permission)
+  const limit = getLimit(role, permission)
   return limit === null ? 'sim' : limitText(limit)
 }
 
@@ -126,7 +126,7 @@ function tablesSeen(): string {
 /** One line for each permission, route and masked table; a change of rights shows as a change of these lines. */
 export function shapesOfPermissions(routes: readonly PanelRoute[]): string[] {
   const grantOf = (role: RolePermissions, code: Permission) => {
-    const limit = limitOf(role, code)
+    const limit = getLimit(role, code)
     return may(role, code) ? [`${role.role}${limit === null ? '' : `<=${fromCents(limit)}`}`] : []
   }
   return [
@@ -215,9 +215,9 @@ const receiverOperation = (tag: string, headersOf: (status: number) => z.ZodObje
       content: { [JSON_TYPE]: { schema: NotificationAnswer } },
     },
     ...Object.fromEntries(
-      [...groupBy(RECEIVER_CODES, httpStatusOf)].map(([status, codes]) => [
+      [...groupBy(RECEIVER_CODES, toHttpStatus)].map(([status, codes]) => [
         status,
-        refusalOf(codes, headersOf(status)),
+        refusalResponse(codes, headersOf(status)),
       ]),
     ),
   },
@@ -303,7 +303,7 @@ const tillHeadersOf = (status: number): z.ZodObject =>
   status === 401 ? headersOf(status).extend({ 'WWW-Authenticate': challenge }) : headersOf(status)
 
 /** OpenAPI 3.1 document of the sync interface and of the receiver of payment notifications. */
-export function tillContractOf(publicUrl = ''): oas31.OpenAPIObject {
+export function createTillContract(publicUrl = ''): oas31.OpenAPIObject {
   const operations: readonly SyncOperation[] = Object.values(SYNC_OPERATIONS)
   const root = publicUrl.replace(/\/+$/, '')
   const document = createDocument(
@@ -362,7 +362,7 @@ function operationOf(route: SyncOperation): ZodOpenApiOperationObject {
     responses: {
       200: { description: 'Sucesso.', headers: tillHeadersOf(200), content: { [JSON_TYPE]: { schema: reply } } },
       ...Object.fromEntries(
-        [...groupBy(failuresOf(route), failureStatus)].map(([status, codes]) => [
+        [...groupBy(listFailures(route), failureStatus)].map(([status, codes]) => [
           status,
           failureResponse(status, codes),
         ]),
@@ -401,6 +401,6 @@ export function serveTillContract({ addresses, compress, publicUrl }: TillContra
   return [
     forbidCaching,
     requireHttps(limitAnonymous),
-    serveDocument(() => tillContractOf(publicUrl), limitAnonymous, compress),
+    serveDocument(() => createTillContract(publicUrl), limitAnonymous, compress),
   ]
 }

@@ -8,8 +8,8 @@ import { createLiveNotifier } from '#http/live-updates.ts'
 import type { LedgerReads } from '#integrity/as-of.ts'
 import { attestorNames } from '#integrity/attestor-settings.ts'
 import type { NamedAttestor } from '#integrity/attestors.ts'
-import { sealDirectoryOf } from '#integrity/checkpoint.ts'
-import { ownCheckpointsOf } from '#integrity/checkpoint-schedule.ts'
+import { sealDirectory } from '#integrity/checkpoint.ts'
+import { loadOwnCheckpoints } from '#integrity/checkpoint-schedule.ts'
 import type { Sealing } from '#integrity/checkpoints.ts'
 import { assertConsistent, createInstallationCheck, type InstallationCheck } from '#integrity/installation-check.ts'
 import { createProver } from '#integrity/prover.ts'
@@ -28,8 +28,8 @@ import type { ReadModel } from '#ledger/projection.ts'
 import type { RebuildOptions, RebuildReport } from '#ledger/rebuild/build.ts'
 import { ensureReadModel, rebuild } from '#ledger/rebuild/rebuild.ts'
 import type { TablesVerification } from '#ledger/rebuild/verify-tables.ts'
-import { assertCompatible, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
-import { companiesWithMissingKeys, createPersonKeys, missingKeysOf, unblock } from '#ledger/sealed-fields.ts'
+import { assertCompatible, listReadSchemas, versionOfTables } from '#ledger/rebuild/version.ts'
+import { companiesWithMissingKeys, createPersonKeys, loadMissingKeys, unblock } from '#ledger/sealed-fields.ts'
 import { createPostgresStore } from '#ledger/stores/postgres-store.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import { type CatchUpOptions, catchUpCompany } from '#ledger/write/catch-up.ts'
@@ -67,7 +67,7 @@ export const coreSettings = (config: Config) => ({
   eventStoreUrl: config.EVENTSTORE_URL,
   dataDir: config.DATA_DIR,
   masterKeys: loadMasterKeys(config),
-  seals: { directory: sealDirectoryOf(config), keyFile: config.SEAL_KEY_FILE },
+  seals: { directory: sealDirectory(config), keyFile: config.SEAL_KEY_FILE },
   attestors: attestorNames(config),
   asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
 })
@@ -87,7 +87,7 @@ interface Unblocking {
  * are missing
  */
 async function unblockCompany({ pool, following, verify }: Unblocking, companyId: number): Promise<boolean> {
-  const before = await missingKeysOf(pool, companyId)
+  const before = await loadMissingKeys(pool, companyId)
   if (before === null) return true
   if (following) await catchUpCompany(following, companyId, { waits: true })
   if (before === 'blank') {
@@ -95,7 +95,7 @@ async function unblockCompany({ pool, following, verify }: Unblocking, companyId
     if (found.kind !== 'verified' || found.differences.length > 0) return false
   }
   await unblock(pool, companyId, before)
-  return (await missingKeysOf(pool, companyId)) === null
+  return (await loadMissingKeys(pool, companyId)) === null
 }
 
 interface Ledgers {
@@ -120,7 +120,7 @@ export function createProofParts({ pool, store, installationCheck }: Ledgers, { 
   const proof = createProofServices(pool, { sealing, attestors })
   const verifier = createVerifier(
     { pool, store },
-    { clock, sealedOf: (companyId) => ownCheckpointsOf(sealing, companyId) },
+    { clock, sealedOf: (companyId) => loadOwnCheckpoints(sealing, companyId) },
   )
   const prover = createProver({ pool, store, newestOf: proof.newest, clock })
   return { sealing, proof, verifier, prover }
@@ -381,7 +381,7 @@ function writingOf(
 
 /** Options shared by all Postgres connections. */
 const sessionsOf = (model: ReadModel, { applicationName }: CoreOptions) => ({
-  read_schemas: readSchemasOf(model),
+  read_schemas: listReadSchemas(model),
   ...(applicationName !== undefined && { application_name: applicationName }),
 })
 

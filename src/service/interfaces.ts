@@ -6,7 +6,7 @@ import type { QuotaLimits } from '#access/api-authenticator.ts'
 import { createMailer } from '#access/email.ts'
 import { type AddressLimit, createAddressLimit } from '#access/login-limits.ts'
 import { apiV1, serveProofKeys, serveVerifier, V1_ROUTES } from '#api/api-v1.ts'
-import { contractOf } from '#api/contract/contract-document.ts'
+import { createContract } from '#api/contract/contract-document.ts'
 import type { ReferencePage } from '#api/docs/docs-guides.tsx'
 import type { PublishedContract } from '#api/docs/docs-page.tsx'
 import { serveDocs, serveHome } from '#api/docs/docs-site.ts'
@@ -28,12 +28,12 @@ import {
   requestId,
   requireHost,
   securityHeaders,
-  traced,
+  traceRequest,
 } from '#http/edge.ts'
 import { createLiveUpdates } from '#http/live-updates.ts'
 import { Problem } from '#http/problems.ts'
 import { createRequestLog } from '#http/request-log.ts'
-import { type ServerLimits, serverOf, type TlsFiles } from '#http/server.ts'
+import { createAppServer, type ServerLimits, type TlsFiles } from '#http/server.ts'
 import { createTraffic } from '#http/traffic.ts'
 import type { LedgerReads } from '#integrity/as-of.ts'
 import type { Inconsistency } from '#integrity/installation-check.ts'
@@ -53,7 +53,7 @@ import type { Services } from '#services.ts'
 import { answerSyncProblem as answerTill } from '#till-sync/till-answers.ts'
 import { syncRouter } from '#till-sync/till-routes.ts'
 import { createEventFeed } from '#webhooks/event-feed.ts'
-import { permissionReference, serveTillContract, tillContractOf } from './contracts.ts'
+import { createTillContract, permissionReference, serveTillContract } from './contracts.ts'
 import type { Core } from './core.ts'
 import { countedAuthenticator, type Metrics, type MetricsOptions, serveMetrics } from './metrics.ts'
 import type { RunningRole, SharedServices } from './process-roles.ts'
@@ -305,7 +305,7 @@ export function createApp(options: AppOptions): App {
   app.set('etag', false)
   app.disable('x-powered-by')
   if (onAnswered) app.use(observe(onAnswered))
-  app.use(requestId(newId), traced)
+  app.use(requestId(newId), traceRequest)
   app.use(securityHeaders, foldForwardedProto, requireHost)
   app.use(
     '/health',
@@ -321,7 +321,7 @@ export function createApp(options: AppOptions): App {
   }
   app.use(unavailableUnlessOpen)
   return {
-    server: serverOf(app, {
+    server: createAppServer(app, {
       newId,
       answer: answerInShape,
       addresses,
@@ -340,8 +340,8 @@ export function createApp(options: AppOptions): App {
 
 /** The contracts that /docs shows. */
 export const publishedContracts = (publicUrl: string): PublishedContract[] => [
-  { contract: contractOf(V1_ROUTES, publicUrl), path: '/api/v1/openapi.json', credential: 'KEY' },
-  { contract: tillContractOf(publicUrl), path: '/api/openapi.json', credential: 'TOKEN' },
+  { contract: createContract(V1_ROUTES, publicUrl), path: '/api/v1/openapi.json', credential: 'KEY' },
+  { contract: createTillContract(publicUrl), path: '/api/openapi.json', credential: 'TOKEN' },
 ]
 
 /** The references that /docs shows. */

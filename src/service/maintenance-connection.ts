@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { compareChanges, type VerifiedRevision } from '#integrity/table-checks.ts'
 import { NEXT_SCHEMA, PARALLEL, type RebuildOptions } from '#ledger/rebuild/build.ts'
 import { type TablesVerification, type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/verify-tables.ts'
-import { paced, type WorkPace } from '#lib/background-loops.ts'
+import { runPaced, type WorkPace } from '#lib/background-loops.ts'
 import { UnsupportedPostgres } from '#lib/errors.ts'
 import { type PoolOptions, withPool } from '#postgres/pool.ts'
 import { isDenied, ownerOfReadModel } from '#postgres/privileges.ts'
@@ -94,7 +94,7 @@ export async function verifyChangesOnOwnConnections(
       if (found !== null) equal.push({ company_id, revision: found })
     }
     for (let from = 0; from < checks.length; from += AT_ONCE)
-      await paced(pace, () => Promise.all(checks.slice(from, from + AT_ONCE).map(compare)))
+      await runPaced(pace, () => Promise.all(checks.slice(from, from + AT_ONCE).map(compare)))
     return equal
   })
 }

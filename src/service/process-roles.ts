@@ -17,7 +17,7 @@ import { checkpointFigures, scheduleCheckpoints } from '#integrity/checkpoint-sc
 import { checkTablesOnSchedule, tableCheckFigures } from '#integrity/table-checks.ts'
 import { growTreesOnSchedule } from '#integrity/trees.ts'
 import { ANSWER_RETENTION_MS } from '#ledger/command.ts'
-import { purgeFormer, readSchemasOf } from '#ledger/rebuild/version.ts'
+import { listReadSchemas, purgeFormer } from '#ledger/rebuild/version.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { purge, type Repetition, type RetentionRule, repeat } from '#lib/background-loops.ts'
 import type { LogError } from '#lib/errors.ts'
@@ -78,7 +78,7 @@ export function startDispatcher({
     databaseUrl,
     core,
     vault: core.vault,
-    readSchemas: readSchemasOf(core.model),
+    readSchemas: listReadSchemas(core.model),
     notifier: core.deliveryNotifier,
     switchOff: (companyId, id, reason) => runAsSystem(core.writer, companyId, switchOffWebhook, { id, reason }),
     retrySeconds: config.WEBHOOK_RETRY_SECONDS,

@@ -15,7 +15,7 @@ interface Known {
  * Rate-limits repeated errors: retries keep failing while Postgres is down. Each distinct error is logged once per
  * interval, with the number of suppressed repetitions. Errors of requests are always logged.
  */
-export function sparing(log: LogError, now_ms: () => number): LogError {
+export function limitRepetitions(log: LogError, now_ms: () => number): LogError {
   const known = new Map<string, Known>()
   return (message, error, fields) => {
     if (fields?.request_id !== undefined) return log(message, error, fields)
@@ -31,8 +31,8 @@ export function sparing(log: LogError, now_ms: () => number): LogError {
   }
 }
 
-export const logOf = (logger: Logger): LogError =>
-  sparing(
+export const createErrorLog = (logger: Logger): LogError =>
+  limitRepetitions(
     (message, error, fields) => logger.error({ err: error, ...fields }, message),
     () => performance.now(),
   )

@@ -12,7 +12,7 @@ import { createApp, openAddressLimit, seed } from './interfaces.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { createProcess, quietlyTo } from './process.ts'
 import type { SeedDemo } from './process-roles.ts'
-import { logOf } from './service-log.ts'
+import { createErrorLog } from './service-log.ts'
 
 /** The roles of one process, from start to orderly shutdown. */
 export interface Service {
@@ -49,7 +49,7 @@ export interface ServiceOptions {
 }
 
 export function createService({ config, logger, seedDemo, onFailure }: ServiceOptions): Service {
-  const log = logOf(logger)
+  const log = createErrorLog(logger)
   const metrics = createMetrics()
   const isApi = config.ROLES.includes('api')
   let isOpen = false

@@ -15,14 +15,14 @@ import { DEFAULT_ITEM_TYPE } from '#records/items.ts'
 import { composeListAnswer } from './till-answers.ts'
 import { SYNC_OPERATIONS } from './till-operations.ts'
 import { type SyncRoute, UploadedCustomers, UploadedItems } from './till-requests.ts'
-import { tillSessionOf } from './till-router.ts'
+import { getTillSession } from './till-router.ts'
 import {
   type ElementResult,
   FAULT_MESSAGE,
-  fieldsOf,
+  getInvalidFields,
   isNotRecorded,
   type NotRecorded,
-  offlineIdOf,
+  readOfflineId,
   runUpload,
   type UploadServices,
 } from './uploads.ts'
@@ -74,11 +74,11 @@ function refusalText({ one }: DraftKind, refusal: NotRecorded) {
       errors: { [field]: [`já usado pelo ${one} ${details?.conflicting_id}`] },
     }
   }
-  return { message: `O ${one} tem dados inválidos e não foi cadastrado.`, errors: fieldsOf(refusal) }
+  return { message: `O ${one} tem dados inválidos e não foi cadastrado.`, errors: getInvalidFields(refusal) }
 }
 
 function resultOf(kind: DraftKind, sent: unknown, result: ElementResult): DraftResult {
-  const offline_id = offlineIdOf(sent)
+  const offline_id = readOfflineId(sent)
   if (isNotRecorded(result))
     return { offline_id, status: 'error', [kind.id]: null, code: result.refused, ...refusalText(kind, result) }
   const { warnings = [] } = (result.remarks ?? {}) as { readonly warnings?: readonly DraftWarning[] }
@@ -120,7 +120,7 @@ const draftRoute = (
 ): SyncRoute => ({
   ...operation,
   async handle(request, response) {
-    const session = tillSessionOf(response)
+    const session = getTillSession(response)
     const sent = listOf(request.body)
     const done = await runUpload({ writer, log, session, response }, sent, read)
     const results = done.map((result, position) => resultOf(kind, sent[position], result))

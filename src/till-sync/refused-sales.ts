@@ -6,7 +6,7 @@ import { OFFLINE_SALE_STATUSES } from '#events/sale-events.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { createTimeSlicer } from '#lib/fair-sharing.ts'
 import type { Database } from '#postgres/database.ts'
-import { customerIn, erasedSale } from '#privacy/erase-person.ts'
+import { customerIn, eraseSale } from '#privacy/erase-person.ts'
 
 /** Result of one uploaded sale. */
 export type SaleResult = RecordedSale | ResolvedSale | RefusedUpload
@@ -136,7 +136,7 @@ async function keep(
     refused.map(({ result }) => result.message),
     refused.map(({ errors }) => errors),
     refused.map(({ payload, customerId }) =>
-      payload !== null && customerId !== null && isForgotten(customerId) ? erasedSale(payload, isForgotten) : payload,
+      payload !== null && customerId !== null && isForgotten(customerId) ? eraseSale(payload, isForgotten) : payload,
     ),
     MAX_OPEN,
     refused.map(({ takings }) => takings?.sold_at ?? null),

@@ -294,7 +294,7 @@ export const CashMovementResult = z
   .meta({ id: 'CashResult' })
 
 /** Actor of the commands of an upload. */
-export function uploaderOf(session: SyncSession, response: Response): Actor {
+export function toUploader(session: SyncSession, response: Response): Actor {
   const { requestId, traceparent } = response.locals as { requestId: string; traceparent?: string }
   return { ...asUser(session, 'pdv', requestId), guard: liveUser(session), traceparent }
 }

@@ -453,7 +453,7 @@ export const SYNC_OPERATIONS = {
 } as const satisfies Record<string, SyncOperation>
 
 /** Failures of an operation: those of authentication, body and query, and its own. */
-export function failuresOf(operation: SyncOperation): FailureCode[] {
+export function listFailures(operation: SyncOperation): FailureCode[] {
   const { isOpen, bodyBytes, query, failures = [] } = operation
   const ofBody: FailureCode[] = [
     'request_timeout',

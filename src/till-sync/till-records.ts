@@ -13,15 +13,15 @@ import type { OfflineReturnWarning } from '#projections/returns.ts'
 import { CHAIN_MESSAGES, composeListAnswer, sentId } from './till-answers.ts'
 import { SYNC_OPERATIONS } from './till-operations.ts'
 import { type SyncRoute, UploadedMovements, UploadedReturns } from './till-requests.ts'
-import { tillSessionOf } from './till-router.ts'
+import { getTillSession } from './till-router.ts'
 import {
   type ElementResult,
   FAULT_MESSAGE,
-  fieldsOf,
+  getInvalidFields,
   invokeElement,
   isNotRecorded,
   type NotRecorded,
-  offlineIdOf,
+  readOfflineId,
   refuseInChain,
   runUpload,
   type UploadServices,
@@ -34,7 +34,7 @@ import {
 export const cashRoute = ({ writer, log }: UploadServices): SyncRoute => ({
   ...SYNC_OPERATIONS.cash,
   async handle(request, response) {
-    const session = tillSessionOf(response)
+    const session = getTillSession(response)
     const { movements } = parseInput(UploadedMovements, request.body)
     const done = await runUpload({ writer, log, session, response }, movements, readMovement(session))
     const results = done.map((result, position) => movementResult(movements[position], result))
@@ -116,7 +116,7 @@ function refusalText(refusal: NotRecorded): Pick<MovementResult, 'message' | 'er
     const errors = { offline_id: ['já usado por um movimento diferente'] }
     return { message: 'Outro movimento já foi enviado com este offline_id.', errors }
   }
-  return { message: 'O movimento tem dados inválidos e não foi registrado.', errors: fieldsOf(refusal) }
+  return { message: 'O movimento tem dados inválidos e não foi registrado.', errors: getInvalidFields(refusal) }
 }
 
 /** One sentence with the counts of an upload. */
@@ -147,7 +147,7 @@ interface ReturnResult {
 export const returnsRoute = ({ writer, log }: UploadServices): SyncRoute => ({
   ...SYNC_OPERATIONS.returns,
   async handle(request, response) {
-    const session = tillSessionOf(response)
+    const session = getTillSession(response)
     const { returns } = parseInput(UploadedReturns, request.body)
     const done = await runUpload({ writer, log, session, response }, returns, readReturn(session))
     const results = done.map((result, position) => returnResult(returns[position], result))
@@ -177,7 +177,7 @@ interface Remarks {
 }
 
 function returnResult(sent: unknown, result: ElementResult): ReturnResult {
-  const offline_id = offlineIdOf(sent)
+  const offline_id = readOfflineId(sent)
   if (isNotRecorded(result))
     return { offline_id, status: 'error', return_id: null, code: result.refused, ...textOf(result) }
   const { warnings: own, noted = [], isAwaited, refusal, resolution } = result.remarks as Remarks
@@ -225,7 +225,7 @@ function textOf(refusal: NotRecorded): { message: string; errors: Record<string,
     const errors = { sale_id: [`é do pedido ${details?.order_id}: estorne o pedido`] }
     return { message: 'A venda é de um pedido da loja online: estorne o pedido.', errors }
   }
-  return { message: 'A devolução tem dados inválidos e não foi registrada.', errors: fieldsOf(refusal) }
+  return { message: 'A devolução tem dados inválidos e não foi registrada.', errors: getInvalidFields(refusal) }
 }
 
 const MESSAGES: Readonly<Record<OfflineReturnWarning['code'], (found: string, expected: string) => string>> = {

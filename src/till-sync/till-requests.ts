@@ -69,7 +69,7 @@ export interface SyncOperation {
   readonly method: 'get' | 'post'
   /** Below /api: `/sync/status`. */
   readonly path: string
-  /** Needs no token; only other routes may use `tillSessionOf`. */
+  /** Needs no token; only other routes may use `getTillSession`. */
   readonly isOpen?: true
   /** Reads a JSON body of at most this size into `request.body`; without it bodies are ignored. */
   readonly bodyBytes?: number

@@ -5,7 +5,7 @@ import type { AddressLimit } from '#access/login-limits.ts'
 import type { IssuedToken, SyncSession } from '#access/till-access.ts'
 import { ROLE_TRAITS } from '#domain/rights.ts'
 import { sendJson } from '#http/answers.ts'
-import { bearer, limited, limitUnauthenticatedBy } from '#http/edge.ts'
+import { bearer, limitUnauthenticatedBy, rateLimitProblem } from '#http/edge.ts'
 import { Problem, parseInput } from '#http/problems.ts'
 import type { PoolOf } from '#postgres/pool.ts'
 import { getConfig } from '#queries/company-queries.ts'
@@ -29,7 +29,7 @@ export function requireToken({ tokens, tillRequests, addresses }: Options): Requ
       throw new Problem(token === null ? 'missing_token' : 'invalid_token')
     }
     const counted = await tillRequests.consume(session.tokenHash.toString('base64'))
-    if (counted.limited) throw limited(counted)
+    if (counted.limited) throw rateLimitProblem(counted)
     response.locals.session = session
     const till = TILL_HEADER.exec(request.get('till') ?? '')
     if (till) response.locals.till = await tokens.noteTill(session, Number(till[1]), Number(till[2]))
@@ -55,7 +55,7 @@ export const requireTokenStill =
   }
 
 /** Set by requireToken, which runs before the handler of every route that is not open. */
-export const tillSessionOf = (response: Response): SyncSession => response.locals.session as SyncSession
+export const getTillSession = (response: Response): SyncSession => response.locals.session as SyncSession
 
 /** Login, refresh, logout, user (TOKEN-3, TOKEN-5). */
 export function authRoutes({ login, tokens }: Pick<Access, 'login' | 'tokens'>): SyncRoute[] {
@@ -81,9 +81,9 @@ export function authRoutes({ login, tokens }: Pick<Access, 'login' | 'tokens'>):
     {
       ...SYNC_OPERATIONS.refresh,
       async handle(request, response) {
-        const session = tillSessionOf(response)
+        const session = getTillSession(response)
         const granted = await login.grants.consume(`${session.companyId}/${session.userId}`)
-        if (granted.limited) throw limited(granted)
+        if (granted.limited) throw rateLimitProblem(granted)
         const token = await tokens.renew(session, bearer(request) ?? '')
         if (!token) throw new Problem('invalid_token')
         sendToken(response, TOKEN_RENEWED, token, userOf(session))
@@ -92,13 +92,13 @@ export function authRoutes({ login, tokens }: Pick<Access, 'login' | 'tokens'>):
     {
       ...SYNC_OPERATIONS.logout,
       async handle(_request, response) {
-        await tokens.revoke(tillSessionOf(response))
+        await tokens.revoke(getTillSession(response))
         sendSuccess(response, { message: LOGGED_OUT })
       },
     },
     {
       ...SYNC_OPERATIONS.user,
-      handle: async (_request, response) => sendSuccess(response, { data: userOf(tillSessionOf(response)) }),
+      handle: async (_request, response) => sendSuccess(response, { data: userOf(getTillSession(response)) }),
     },
   ]
 }
@@ -132,7 +132,7 @@ function userOf({ userId, userName, email, companyId }: SyncSession): CompanyUse
 export const statusRoute: SyncRoute = {
   ...SYNC_OPERATIONS.status,
   async handle(_request, response) {
-    const { now, companyId, userId, userName } = tillSessionOf(response)
+    const { now, companyId, userId, userName } = getTillSession(response)
     sendSuccess(response, {
       server_time: now,
       company_id: companyId,
@@ -148,7 +148,7 @@ export const statusRoute: SyncRoute = {
 export const configRoute = (poolOf: PoolOf, publicUrl: string): SyncRoute => ({
   ...SYNC_OPERATIONS.config,
   async handle(_request, response) {
-    const { companyId, userId } = tillSessionOf(response)
+    const { companyId, userId } = getTillSession(response)
     const config = await getConfig(fullReader(poolOf(companyId), companyId), userId, publicUrl)
     sendJson(response, 200, `{"success":true,"data":${config}}`)
   },

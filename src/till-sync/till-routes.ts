@@ -28,7 +28,7 @@ import { fullReader } from '#queries/reader.ts'
 import { getVoucherBalance } from '#queries/return-queries.ts'
 import type { Services } from '#services.ts'
 import { customersRoute, itemsRoute } from './record-uploads.ts'
-import { answerSyncProblem, parseEach, sendSuccess, uploaderOf } from './till-answers.ts'
+import { answerSyncProblem, parseEach, sendSuccess, toUploader } from './till-answers.ts'
 import { SYNC_OPERATIONS } from './till-operations.ts'
 import { cashRoute, returnsRoute } from './till-records.ts'
 import {
@@ -39,7 +39,7 @@ import {
   type SyncRoute,
   VoucherQuery,
 } from './till-requests.ts'
-import { authRoutes, configRoute, requireToken, requireTokenStill, statusRoute, tillSessionOf } from './till-router.ts'
+import { authRoutes, configRoute, getTillSession, requireToken, requireTokenStill, statusRoute } from './till-router.ts'
 import { uploadRoute } from './uploads.ts'
 
 /** Writes the answer of a download. */
@@ -59,7 +59,7 @@ function productRoutes(poolOf: PoolOf, outgoing: Outgoing): SyncRoute[] {
     {
       ...SYNC_OPERATIONS.products,
       async handle(request, response) {
-        const { companyId } = tillSessionOf(response)
+        const { companyId } = getTillSession(response)
         const { last_sync } = parseInput(ProductQuery, request.query)
         await outgoing.send(response, companyId, download(poolOf, companyId, listProductsForTill, last_sync))
       },
@@ -67,7 +67,7 @@ function productRoutes(poolOf: PoolOf, outgoing: Outgoing): SyncRoute[] {
     {
       ...SYNC_OPERATIONS.customerList,
       async handle(request, response) {
-        const { companyId } = tillSessionOf(response)
+        const { companyId } = getTillSession(response)
         const { last_sync, updated_since } = parseInput(CustomerQuery, request.query)
         const since = last_sync ?? updated_since
         await outgoing.send(response, companyId, download(poolOf, companyId, listCustomersForTill, since))
@@ -76,7 +76,7 @@ function productRoutes(poolOf: PoolOf, outgoing: Outgoing): SyncRoute[] {
     {
       ...SYNC_OPERATIONS.conflicts,
       async handle(request, response) {
-        const { companyId } = tillSessionOf(response)
+        const { companyId } = getTillSession(response)
         const { products } = parseInput(ProductCheck, request.body)
         const known = await parseEach(KnownProduct, 'products', products, createTimeSlicer(companyId))
         await outgoing.send(response, companyId, async (write) => {
@@ -98,7 +98,7 @@ function productRoutes(poolOf: PoolOf, outgoing: Outgoing): SyncRoute[] {
 const voucherRoute = (poolOf: PoolOf): SyncRoute => ({
   ...SYNC_OPERATIONS.voucher,
   async handle(request, response) {
-    const { companyId } = tillSessionOf(response)
+    const { companyId } = getTillSession(response)
     const { voucher } = parseInput(VoucherQuery, request.query)
     const balance = await getVoucherBalance(fullReader(poolOf(companyId), companyId), voucher)
     sendJson(response, 200, `{"success":true,"voucher":${JSON.stringify(voucher)},"balance":${balance}}`)
@@ -111,7 +111,7 @@ const tillRoute = ({ writer }: Pick<Services, 'writer'>): SyncRoute => ({
   async handle(request, response) {
     const { name, public_key } = parseInput(TillInput, request.body)
     const { x, y } = public_key
-    const uploader = uploaderOf(tillSessionOf(response), response)
+    const uploader = toUploader(getTillSession(response), response)
     const answer = await runList(writer, uploader, [invoke(registerTill, { name, x, y })])
     const result = isRefusal(answer) ? answer : (answer[0] as CommandResult)
     if (isRefusal(result)) throw new Problem(result.refused, result.details)
@@ -172,7 +172,7 @@ export function syncRouter(services: SyncServices): Router {
 /** Counts a body against its company before it is read, or afterwards if its size is unknown before. */
 function countBodyBytes(limit: number, room: BodyBudget, authenticator: ApiAuthenticator): RequestHandler[] {
   const charge: ChargeBytes = (companyId, bytes) => authenticator.charge(companyId, bytes)
-  const companyOf = (response: Response) => tillSessionOf(response).companyId
+  const companyOf = (response: Response) => getTillSession(response).companyId
   const chargeDeclared: RequestHandler = async (request, response, next) => {
     const bytes = declaredBytes(request, limit)
     if (bytes !== null) await chargeOrRefuse(charge, response, companyOf(response), bytes)

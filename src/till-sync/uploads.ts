@@ -3,7 +3,7 @@ import type { SyncSession } from '#access/till-access.ts'
 import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
 import { warning } from '#commands/offline-sale-warnings.ts'
 import { recordOfflineSale } from '#commands/record-offline-sale.ts'
-import { type ChainedAt, inChain, placeOf, type RefusedInChain } from '#commands/till-commands.ts'
+import { type ChainedAt, inChain, parseTillPlace, type RefusedInChain } from '#commands/till-commands.ts'
 import { type Refusal, type RefusalCode, refuseInvalid } from '#domain/refusals.ts'
 import { sendBytes } from '#http/answers.ts'
 import { Problem, parseInput } from '#http/problems.ts'
@@ -18,10 +18,10 @@ import type { PoolOf } from '#postgres/pool.ts'
 import type { OfflineSaleWarning } from '#projections/fiscal-documents.ts'
 import type { Services } from '#services.ts'
 import { noteRefusals, type RecordedSale, type RefusedUpload, type SaleResult } from './refused-sales.ts'
-import { CHAIN_MESSAGES, composeListAnswer, sentId, uploaderOf } from './till-answers.ts'
+import { CHAIN_MESSAGES, composeListAnswer, sentId, toUploader } from './till-answers.ts'
 import { SYNC_OPERATIONS } from './till-operations.ts'
 import { type SyncRoute, UploadedSales } from './till-requests.ts'
-import { tillSessionOf } from './till-router.ts'
+import { getTillSession } from './till-router.ts'
 
 type Code = OfflineSaleWarning['code']
 
@@ -40,7 +40,7 @@ export function invokeElement<I extends UploadedElement>(
   given: I,
   noted: readonly Code[] = [],
 ): Invocation {
-  const place = placeOf(sent)
+  const place = parseTillPlace(sent)
   if (place === null || place === 'till_signature') {
     const codes = place === null ? noted : [...noted, place]
     return invoke(plain, codes.length === 0 ? given : { ...given, noted: codes })
@@ -58,7 +58,7 @@ const refuseElement = command<UploadedElement & { readonly refusal: Refusal }>({
 /** A refused element of a till's chain has come nevertheless. */
 export function refuseInChain(sent: unknown, refusal: Refusal): Invocation | Refusal {
   if (typeof sent !== 'object' || sent === null) return refusal
-  const place = placeOf(sent)
+  const place = parseTillPlace(sent)
   if (place === null || place === 'till_signature') return refusal
   const offline_id = sentId((sent as { offline_id?: unknown }).offline_id) ?? ''
   return invokeElement(refuseElement, sent, { offline_id, refusal })
@@ -182,7 +182,7 @@ async function runPortion(uploading: Uploading, portion: readonly Invocation[]):
   const lines = portion.reduce((sum, each) => sum + linesOf(each), 0)
   try {
     const weight = Math.ceil(lines / LINES_OF_A_COMMAND)
-    const results = await runList(writer, uploaderOf(session, response), portion, { weight })
+    const results = await runList(writer, toUploader(session, response), portion, { weight })
     if (isRefusal(results)) throw new Problem(results.refused, results.details)
     return results.map(resultInChain)
   } catch (error) {
@@ -198,7 +198,7 @@ async function runPortion(uploading: Uploading, portion: readonly Invocation[]):
 export const FAULT_MESSAGE = 'Erro interno ao registrar. Envie de novo mais tarde.'
 
 /** Invalid fields of a refused element. */
-export const fieldsOf = ({ details }: NotRecorded): Record<string, string[]> =>
+export const getInvalidFields = ({ details }: NotRecorded): Record<string, string[]> =>
   (details?.fields as Record<string, string[]> | undefined) ?? {}
 
 /**
@@ -208,7 +208,7 @@ export const fieldsOf = ({ details }: NotRecorded): Record<string, string[]> =>
 export const uploadRoute = ({ poolOf, writer, log }: UploadServices & { readonly poolOf: PoolOf }): SyncRoute => ({
   ...SYNC_OPERATIONS.sales,
   async handle(request, response) {
-    const session = tillSessionOf(response)
+    const session = getTillSession(response)
     const { sales } = parseInput(UploadedSales, request.body)
     const done = await runUpload({ writer, log, session, response }, sales, readSale(session))
     const entries = done.map((result, position) => {
@@ -255,7 +255,7 @@ function recordedResult(
   const { warnings: own, noted = [] } = remarks as SaleRemarks
   const warnings = [...own, ...noted.map((code) => warning(code))]
   return {
-    offline_id: offlineIdOf(sale),
+    offline_id: readOfflineId(sale),
     status: RECORDED[outcome] ?? 'duplicate',
     sale_id: parseSubject(subject).id,
     ...(warnings.length > 0 ? { warnings: warnings.map(shownWarning) } : {}),
@@ -263,14 +263,14 @@ function recordedResult(
 }
 
 const refusedResult = (sale: unknown, refusal: NotRecorded): RefusedUpload => ({
-  offline_id: offlineIdOf(sale),
+  offline_id: readOfflineId(sale),
   status: 'error',
   sale_id: null,
   code: refusal.refused,
   ...refusalText(refusal),
 })
 
-export const offlineIdOf = (sent: unknown): string | null =>
+export const readOfflineId = (sent: unknown): string | null =>
   sentId((sent as { offline_id?: unknown } | null)?.offline_id)
 
 const salesText = (count: number): string => `${count} ${count === 1 ? 'venda' : 'vendas'}`
@@ -314,7 +314,7 @@ function refusalText(refusal: NotRecorded): { message: string; errors: Record<st
     const errors = { status: ['a venda já tem devolução'] }
     return { message: 'A venda já tem devolução e não pode mais ser cancelada.', errors }
   }
-  return { message: 'A venda tem dados inválidos e não foi registrada.', errors: fieldsOf(refusal) }
+  return { message: 'A venda tem dados inválidos e não foi registrada.', errors: getInvalidFields(refusal) }
 }
 
 const sentence = (text: string | null): string => `${text ?? ''}${/[.!?]$/.test(text ?? '') ? '' : '.'}`

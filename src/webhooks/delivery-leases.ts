@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { contextOf, openJson, type Vault } from '#crypto/vault.ts'
+import { openJson, sealContext, type Vault } from '#crypto/vault.ts'
 import { isOpen } from '#lib/background-loops.ts'
 import type { LogError } from '#lib/errors.ts'
 import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
@@ -7,7 +7,7 @@ import type { Sendable } from './sender.ts'
 
 /** A leased delivery: queued, under way, or with an unrecorded result. */
 export interface InFlightDelivery {
-  /** Key as made by `endpointOf`. */
+  /** Key as made by `endpointKey`. */
   readonly endpoint: string
   /** The endpoint was failing when the delivery was leased. */
   readonly failing: boolean
@@ -193,7 +193,7 @@ export interface LeasedDelivery extends Sendable {
 }
 
 /** Unique key of an endpoint over all companies. */
-export const endpointOf = ({ company_id, webhook_id }: Pick<LeasedDelivery, 'company_id' | 'webhook_id'>): string =>
+export const endpointKey = ({ company_id, webhook_id }: Pick<LeasedDelivery, 'company_id' | 'webhook_id'>): string =>
   `${company_id}/${webhook_id}`
 
 export interface LeasedBatch {
@@ -262,15 +262,15 @@ interface LeaseRow extends Waiting, Omit<LeasedDelivery, 'secret' | 'next_secret
 /** An endpoint with no lease, or with as many as allowed, may have more due. */
 function hasMore(taken: readonly LeaseRow[], due_endpoints: number): boolean {
   const counts = new Map<string, number>()
-  for (const each of taken) counts.set(endpointOf(each), (counts.get(endpointOf(each)) ?? 0) + 1)
-  return counts.size < due_endpoints || taken.some((each) => counts.get(endpointOf(each)) === each.claimable)
+  for (const each of taken) counts.set(endpointKey(each), (counts.get(endpointKey(each)) ?? 0) + 1)
+  return counts.size < due_endpoints || taken.some((each) => counts.get(endpointKey(each)) === each.claimable)
 }
 
 /** Opens each endpoint's secrets once per batch and does not keep them. */
 function opened(taken: readonly LeaseRow[], { vault, log }: LeaseOptions): LeasedDelivery[] {
   const secrets = new Map<string, NonNullable<WebhookSecrets['secrets']> | null>()
   return taken.flatMap(({ sealed, claimable: _, due_endpoints: __, ...claim }) => {
-    const endpoint = endpointOf(claim)
+    const endpoint = endpointKey(claim)
     if (!secrets.has(endpoint)) secrets.set(endpoint, openSecrets(claim, sealed))
     const own = secrets.get(endpoint)
     return own ? [{ ...claim, ...own }] : []
@@ -281,7 +281,7 @@ function opened(taken: readonly LeaseRow[], { vault, log }: LeaseOptions): Lease
       return openJson<NonNullable<WebhookSecrets['secrets']>>(
         vault,
         sealed,
-        contextOf(webhookSecrets.name, [company_id, webhook_id]),
+        sealContext(webhookSecrets.name, [company_id, webhook_id]),
       )
     } catch (error) {
       log('webhooks: secrets of an endpoint cannot be opened', error, { company_id, webhook_id })

@@ -1,7 +1,7 @@
 import { isDeliverable, isSubscribed, type WebhookEvent } from '#events/catalogue.ts'
 import type { Envelope } from '#ledger/command.ts'
 import type { OutsideRequest } from '#ledger/write/dry-run.ts'
-import { apiKeyIdOf } from '#projections/companies.ts'
+import { parseKeyActor } from '#projections/companies.ts'
 import type { Reader } from '#queries/reader.ts'
 import { t } from '#queries/table-names.ts'
 import { type DeliveryObject, getMessage } from '#queries/webhook-queries.ts'
@@ -64,7 +64,7 @@ export async function replayRequests(
     for (const { frame } of page.events) {
       if (!frame) continue
       const { actor, messages } = JSON.parse(frame.toString('utf8', frame.indexOf('{'))) as Noticed
-      if (target.api_key_id !== null && apiKeyIdOf(actor) === target.api_key_id) continue
+      if (target.api_key_id !== null && parseKeyActor(actor) === target.api_key_id) continue
       for (const { body } of messages) requests.push(post(target.url, body))
     }
     seen = page.seenTo

@@ -6,7 +6,7 @@ import { DURATION_BOUNDS_MS } from '#queries/webhook-queries.ts'
 import {
   type AttemptOutcome,
   EndpointLanes,
-  endpointOf,
+  endpointKey,
   type FreeSlots,
   type InFlightDelivery,
   InFlightLimiter,
@@ -28,7 +28,7 @@ export interface DeliveryResult {
 }
 
 /** Decides what an attempt means for its delivery. `random` is in [0, 1). */
-export function deliveryResultOf(
+export function decideDeliveryResult(
   claim: LeasedDelivery,
   { retry_after_ms, ...attempt }: SentAttempt,
   retrySeconds: readonly number[],
@@ -58,11 +58,11 @@ interface Health {
 const counts = ({ claim, status }: DeliveryResult): boolean => claim.sequence !== null && status !== 'cancelled'
 
 /** Sums results up by endpoint, in order of arrival. */
-export function endpointHealthOf(results: readonly DeliveryResult[]): Health[] {
+export function sumEndpointHealth(results: readonly DeliveryResult[]): Health[] {
   const byEndpoint = new Map<string, Health>()
   for (const { claim, status } of results.filter(counts)) {
     const { company_id, webhook_id, watched_since } = claim
-    const key = `${endpointOf(claim)} ${watched_since}`
+    const key = `${endpointKey(claim)} ${watched_since}`
     const known = byEndpoint.get(key)
     const health = known ?? {
       company_id,
@@ -81,7 +81,7 @@ export function endpointHealthOf(results: readonly DeliveryResult[]): Health[] {
 
 /** Records attempts and their consequences in one statement; idempotent. */
 async function recordResults(pool: Pool, results: readonly DeliveryResult[]): Promise<void> {
-  const health = endpointHealthOf(results)
+  const health = sumEndpointHealth(results)
   await pool.query({
     ...RECORD_RESULTS,
     values: [
@@ -331,7 +331,7 @@ function createSending(options: SendingOptions, onRoom: () => void): Sending {
     }
     inFlight.startedAt = clock()
     const outcome = isAllowed(claim) ? await sender.send(claim) : withheld(clock())
-    const result = deliveryResultOf(claim, outcome, options.retrySeconds, options.random())
+    const result = decideDeliveryResult(claim, outcome, options.retrySeconds, options.random())
     if (outcome.error === 'gone' && claim.sequence !== null) options.onGone(claim)
     unrecorded += 1
     // The effect of a failure on the endpoint must be recorded before its next delivery.
@@ -350,7 +350,7 @@ function createSending(options: SendingOptions, onRoom: () => void): Sending {
     },
     isFull: () => unrecorded >= UNRECORDED,
     start(claim) {
-      const inFlight: InFlightDelivery = { endpoint: endpointOf(claim), failing: claim.failing, startedAt: null }
+      const inFlight: InFlightDelivery = { endpoint: endpointKey(claim), failing: claim.failing, startedAt: null }
       limiter.take(inFlight)
       const taken = { claim, inFlight, takenAt: clock() }
       const attempting = lanes.enter(inFlight.endpoint, (isGivenUp) => attempt(taken, isGivenUp))

@@ -13,7 +13,7 @@ import {
 } from '#lib/background-loops.ts'
 import { companyRef, MASKED_NAME } from '#projections/companies.ts'
 import { webhookById } from '#projections/webhooks.ts'
-import { endpointOf, type LeasedDelivery, OPEN_ENDPOINTS, WAITING_ENDPOINTS } from './delivery-leases.ts'
+import { endpointKey, type LeasedDelivery, OPEN_ENDPOINTS, WAITING_ENDPOINTS } from './delivery-leases.ts'
 
 type DueNotice = EndpointNotification & {
   readonly company_id: number
@@ -324,7 +324,7 @@ export function monitorEndpoints({ pool, switchOff, switchOffHours, log }: Watch
   return {
     gone(claim) {
       if (gone.size >= GONE_ENDPOINTS) return
-      gone.set(endpointOf(claim), claim)
+      gone.set(endpointKey(claim), claim)
       parts.gone.now()
     },
     async stop() {

@@ -1,7 +1,7 @@
 import type { WebhookEvent } from '#events/catalogue.ts'
 import type { LiveUpdates } from '#http/live-updates.ts'
 import { type AsOfCore, type Load, revisionBefore, withRowsAfter } from '#integrity/as-of.ts'
-import { type Envelope, streamOf } from '#ledger/command.ts'
+import { type Envelope, streamName } from '#ledger/command.ts'
 import { pickNewest, type SearchPage, search, searchOpened } from '#ledger/port.ts'
 import { createFairShareLimiter, type LimiterFigures } from '#lib/fair-sharing.ts'
 import type { PoolOf } from '#postgres/pool.ts'
@@ -33,7 +33,7 @@ export async function renderLedgerMessages(
   // The next event may affect the message of an event.
   const picked = [...new Set(revisions.flatMap((revision) => [revision, Math.min(revision + 1, head)]))]
   const newest = new Map<number, Envelope>()
-  for await (const event of pickNewest(core, streamOf(companyId), picked)) newest.set(event.revision, event)
+  for await (const event of pickNewest(core, streamName(companyId), picked)) newest.set(event.revision, event)
   const model = withPaymentLinks(core.model, core.paymentLinks)
   const rendered = new Map<number, EventMessages>()
   for (const revision of revisions) {
@@ -126,7 +126,7 @@ async function find(
   core: LedgerMessagesCore,
   { companyId, after, head, opened, messages }: FeedQuery,
 ): Promise<FeedPage> {
-  const stream = streamOf(companyId)
+  const stream = streamName(companyId)
   const limit = messages ? MESSAGES_OF_A_READ : EVENTS_OF_A_READ
   const range = { fromRevision: after + 1, toRevision: head, types: null, subject: null, limit }
   const found = opened

@@ -1,18 +1,18 @@
 import type { Pool } from 'pg'
 import { inZone } from '#domain/instant.ts'
 import { type DataOf, type EventName, isDeliverable, isSubscribed, type WebhookEvent } from '#events/catalogue.ts'
-import { channelOf, type Envelope } from '#ledger/command.ts'
-import { type Reaction, type Reactor, type ReadModel, viewOf } from '#ledger/projection.ts'
+import { type Envelope, toChannel } from '#ledger/command.ts'
+import { findRecordView, type Reaction, type Reactor, type ReadModel } from '#ledger/projection.ts'
 import { type AnyRef, byPk, type Ref, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { coalesce } from '#lib/background-loops.ts'
 import { catalogItemView, categoryById, itemById } from '#projections/catalog.ts'
 import {
-  apiKeyIdOf,
   companyRef,
+  getTimezone,
   onCompanysClock,
   ownCompany,
-  timezoneOf,
+  parseKeyActor,
   type WebhookRoute,
 } from '#projections/companies.ts'
 import { existing } from '#projections/define-projection.ts'
@@ -95,7 +95,7 @@ export function outboundTypes(isWanted: (name: WebhookEvent) => boolean): string
  * The outbound events of a ledger event; `next` is the following one. A request that changes price and stock writes two
  * ledger events for one change: the second one is announced.
  */
-export function outboundOf(event: Envelope, next: Envelope | null): readonly WebhookEvent[] {
+export function toOutboundEvents(event: Envelope, next: Envelope | null): readonly WebhookEvent[] {
   const item = adjustedItem(event)
   const isToldByNext =
     item !== null &&
@@ -152,7 +152,7 @@ const PERSONS: Partial<Record<WebhookEvent, (id: number) => Ref<Forgotten>>> = {
 }
 
 /** An item as GET shows it. */
-export const shownItem = onCompanysClock(catalogItemView)
+export const viewItem = onCompanysClock(catalogItemView)
 
 /** Rows of the item that is shown for a recorded movement, which `dataRefs` reads. */
 const shownItemRefs = ({ type, data }: Envelope): readonly AnyRef[] =>
@@ -180,15 +180,15 @@ function dataOf(name: WebhookEvent, rows: Rows, event: Envelope, record: string)
   const person = PERSONS[name]?.((event.data as { id: number }).id)
   if (person) {
     const { id, external_id } = existing(rows, person)
-    return JSON.stringify({ id, external_id, forgotten_at: inZone(event.recorded_at, timezoneOf(rows)) })
+    return JSON.stringify({ id, external_id, forgotten_at: inZone(event.recorded_at, getTimezone(rows)) })
   }
   if (event.type === 'StockMovementRecorded')
-    return shownItem.render(rows, (event.data as DataOf<'StockMovementRecorded'>).catalog_item_id, event.recorded_at)
+    return viewItem.render(rows, (event.data as DataOf<'StockMovementRecorded'>).catalog_item_id, event.recorded_at)
   const ref = removedRef(event)
   const removed = ref && rows.get(ref)
   if (!removed) return record === '' ? null : record
   const { id, external_id } = removed
-  const deleted_at = inZone(event.recorded_at, timezoneOf(rows))
+  const deleted_at = inZone(event.recorded_at, getTimezone(rows))
   if (name !== 'catalog_item.updated') return JSON.stringify({ id, external_id, deleted_at })
   const before: Rows = {
     get<R>(wanted: Ref<R>) {
@@ -196,7 +196,7 @@ function dataOf(name: WebhookEvent, rows: Rows, event: Envelope, record: string)
       return (row as unknown) === removed ? ({ ...row, deleted_at: null } as R) : row
     },
   }
-  return shownItem.render(before, id, event.recorded_at)
+  return viewItem.render(before, id, event.recorded_at)
 }
 
 /** An outbound message; `body` is sent byte for byte. */
@@ -212,12 +212,12 @@ function bodyOf(
   data: string,
   timezone: string,
 ): string {
-  const head = JSON.stringify({ event, occurred_at: inZone(recorded_at, timezone), origin: channelOf(origin) })
+  const head = JSON.stringify({ event, occurred_at: inZone(recorded_at, timezone), origin: toChannel(origin) })
   return `${head.slice(0, -1)},"data":${data}}`
 }
 
 /**
- * Renders the messages of an opened event in its newest version; `next` as for `outboundOf`. `load` returns rows as
+ * Renders the messages of an opened event in its newest version; `next` as for `toOutboundEvents`. `load` returns rows as
  * they were right after the event.
  */
 export async function renderMessages(
@@ -226,15 +226,15 @@ export async function renderMessages(
   next: Envelope | null,
   load: (refs: readonly AnyRef[]) => Promise<Rows>,
 ): Promise<readonly OutboundMessage[]> {
-  const names = outboundOf(event, next)
+  const names = toOutboundEvents(event, next)
   if (names.length === 0) return []
-  const { view, id } = viewOf(model, event.subject)
+  const { view, id } = findRecordView(model, event.subject)
   const own = await load([ownCompany, ...view.refs(id), ...shownItemRefs(event)])
   const rows = await load([...(view.refsMore?.(own, id) ?? []), ...dataRefs(own, event)])
   const record = view.render(rows, id, event.recorded_at) ?? ''
   return names.flatMap((name) => {
     const data = dataOf(name, rows, event, record)
-    return data === null ? [] : [{ event: name, body: bodyOf(name, event, data, timezoneOf(rows)) }]
+    return data === null ? [] : [{ event: name, body: bodyOf(name, event, data, getTimezone(rows)) }]
   })
 }
 
@@ -312,14 +312,14 @@ const sequences = table<WebhookSequence>('webhook_sequences', {
   keys: { pk: ['company_id', 'webhook_id'] },
 })
 
-export const sequenceOf = (webhookId: number) => byPk(sequences, webhookId)
+export const sequenceByWebhook = (webhookId: number) => byPk(sequences, webhookId)
 
 /**
  * Whether an endpoint gets a message: it is enabled, subscribes to the event, may receive it, and its own key
  * did not cause it, which avoids loops. Deliveries of a paused endpoint are queued.
  */
 function wants(route: WebhookRoute, event: WebhookEvent, actor: string | null): boolean {
-  const isOwnDoing = route.api_key_id !== null && route.api_key_id === apiKeyIdOf(actor)
+  const isOwnDoing = route.api_key_id !== null && route.api_key_id === parseKeyActor(actor)
   return route.enabled && isSubscribed(route.events, event) && isDeliverable(route.scopes, event) && !isOwnDoing
 }
 
@@ -331,14 +331,14 @@ export function routesFor(rows: Rows, name: WebhookEvent, { actor }: Pick<Envelo
 /** Webhook outbox: renders an event's messages for companies with endpoints and queues the deliveries. */
 export const outbox: Reactor = {
   refs(rows, event, next) {
-    const names = outboundOf(event, next)
+    const names = toOutboundEvents(event, next)
     if (names.length === 0 || !rows.get(ownCompany)?.webhooks.length) return null
     const told = names.flatMap((name) => routesFor(rows, name, event))
-    const refs: AnyRef[] = [...new Set(told)].map(({ id }) => sequenceOf(id))
+    const refs: AnyRef[] = [...new Set(told)].map(({ id }) => sequenceByWebhook(id))
     return [...refs, ...dataRefs(rows, event)]
   },
   react(rows, event, record, made) {
-    for (const [position, name] of outboundOf(event, null).entries()) {
+    for (const [position, name] of toOutboundEvents(event, null).entries()) {
       const data = dataOf(name, rows, event, record)
       if (data !== null) queueMessage(rows, event, { id: position === 0 ? event.id : made.newId(), name, data }, made)
     }
@@ -396,7 +396,7 @@ export function queueMessage(
 }
 
 function nextSequence(rows: Changes, company_id: number, webhook_id: number): number {
-  const last_sequence = (rows.get(sequenceOf(webhook_id))?.last_sequence ?? 0) + 1
+  const last_sequence = (rows.get(sequenceByWebhook(webhook_id))?.last_sequence ?? 0) + 1
   rows.put(sequences, { company_id, webhook_id, last_sequence })
   return last_sequence
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Pool } from 'pg'
 import { type Refusal, refuse } from '#domain/refusals.ts'
 import { isDeliverable, isSubscribed, type WebhookEvent } from '#events/catalogue.ts'
-import { type Envelope, streamOf } from '#ledger/command.ts'
+import { type Envelope, streamName } from '#ledger/command.ts'
 import { search } from '#ledger/port.ts'
 import { asSystem, type OperationContext, operate } from '#ledger/write/run.ts'
 import {
@@ -14,10 +14,10 @@ import {
   roundRobinOrder,
 } from '#lib/background-loops.ts'
 import type { Transaction } from '#postgres/transaction.ts'
-import { apiKeyIdOf } from '#projections/companies.ts'
+import { parseKeyActor } from '#projections/companies.ts'
 import { presentReplay, REPLAY_JSON } from '#queries/webhook-queries.ts'
 import { type LedgerMessagesCore, renderLedgerMessages } from './event-feed.ts'
-import { outboundOf, outboundTypes } from './outbox.ts'
+import { outboundTypes, toOutboundEvents } from './outbox.ts'
 import { type Endpoint, findEndpoint } from './redelivery.ts'
 
 /** Bounds of one step. */
@@ -63,17 +63,17 @@ async function readPortion(
 ): Promise<ReplayPortion> {
   const isWanted = (name: WebhookEvent) => isSubscribed(endpoint.events, name) && isDeliverable(endpoint.scopes, name)
   const range = { fromRevision: after + 1, toRevision: until, types: outboundTypes(isWanted), subject: null }
-  const page = await search(core.store, streamOf(companyId), { ...range, limit: stepEvents })
+  const page = await search(core.store, streamName(companyId), { ...range, limit: stepEvents })
   const events = page.events
     .map(({ json }) => JSON.parse(json) as Envelope)
-    .filter(({ actor }) => endpoint.api_key_id === null || apiKeyIdOf(actor) !== endpoint.api_key_id)
+    .filter(({ actor }) => endpoint.api_key_id === null || parseKeyActor(actor) !== endpoint.api_key_id)
   const stored = await storedMessages(core, companyId, events)
   const taken: { readonly event: Envelope; readonly names: readonly WebhookEvent[] }[] = []
   const unstored: number[] = []
   let count = 0
   let { seenTo } = page
   for (const event of events) {
-    const names = outboundOf(event, null).filter(isWanted)
+    const names = toOutboundEvents(event, null).filter(isWanted)
     const isStored = names.every((name) => stored.has(`${event.revision} ${name}`))
     if (count >= room || (!isStored && unstored.length === stepRenders)) {
       seenTo = event.revision - 1

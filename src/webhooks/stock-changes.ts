@@ -18,7 +18,7 @@ import { isLockConflict, type Transaction } from '#postgres/transaction.ts'
 import { catalogItemView } from '#projections/catalog.ts'
 import { ownCompany } from '#projections/companies.ts'
 import { stockMoves } from '#projections/stock.ts'
-import { queueMessage, routesFor, sequenceOf, shownItem } from './outbox.ts'
+import { queueMessage, routesFor, sequenceByWebhook, viewItem } from './outbox.ts'
 
 const STOCK_CHANGED = 'catalog_item.stock_changed' satisfies WebhookEvent
 
@@ -167,12 +167,12 @@ async function queueDue({ tx: own, companyId, now }: OperationContext, newId: ()
   const wanted = changes.map((change) => ({ change, routes: routesFor(rows, STOCK_CHANGED, change) }))
   await load(
     ...ids.flatMap((id) => catalogItemView.refsMore?.(rows, id) ?? []),
-    ...wanted.flatMap(({ routes }) => routes.map(({ id }) => sequenceOf(id))),
+    ...wanted.flatMap(({ routes }) => routes.map(({ id }) => sequenceByWebhook(id))),
   )
   for (const { change, routes } of wanted) {
     if (routes.length === 0) continue
     const { catalog_item_id, ...cause } = change
-    const data = shownItem.render(rows, catalog_item_id, now)
+    const data = viewItem.render(rows, catalog_item_id, now)
     if (data === null) continue
     queueMessage(rows, { ...cause, revision: null }, { id: newId(), name: STOCK_CHANGED, data }, { newId, now })
   }

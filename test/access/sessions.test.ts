@@ -2,7 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import type { Pool, QueryConfig } from 'pg'
 import { createLogin } from '#access/login.ts'
-import { countAttempt, countersOf, type LoginAttempt, refundAttempt, rememberOrigin } from '#access/login-limits.ts'
+import {
+  countAttempt,
+  type LoginAttempt,
+  listLoginCounters,
+  refundAttempt,
+  rememberOrigin,
+} from '#access/login-limits.ts'
 import {
   createSessions,
   csrfMatches,
@@ -442,7 +448,7 @@ describe('login limits', () => {
   })
 
   it('allow unauthenticated clients 50 a minute per address, 200 per network and 1,200 in total [TOKEN-7]', async () => {
-    const unknown = countersOf(attempt()).filter(({ standing }) => standing === 'unknown')
+    const unknown = listLoginCounters(attempt()).filter(({ standing }) => standing === 'unknown')
     expect(unknown.map(({ perMinute, perHour }) => [perMinute, perHour])).to.deep.equal([
       [10, 60],
       [50, 500],

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { beforeEach } from 'mocha'
 import { v7 as uuidv7 } from 'uuid'
 import type { ReadAnswer } from '#api/api-route.ts'
-import { readAsOf } from '#api/read-as-of.ts'
+import { readPast } from '#api/read-as-of.ts'
 import { updateCompany } from '#commands/company-commands.ts'
 import { CreateStoreInput, createStore } from '#commands/store-commands.ts'
 import { inZone } from '#domain/instant.ts'
@@ -100,10 +100,10 @@ describe('test company', () => {
     const since = (await tester.get('/customers')).body.meta.synced_at
     expect((await tester.get(`/customers?updated_since=${since}`.replaceAll('+', '%2B'))).status).to.equal(200)
 
-    const before = await readAsOf(api.core, tester.id, { revision }, '/customers')
+    const before = await readPast(api.core, tester.id, { revision }, '/customers')
     expect(before).to.have.property('refused', 'validation_failed')
     expect(JSON.stringify(before)).to.include('foram apagados na revisão')
-    const after = await readAsOf(api.core, tester.id, { revision: revision + 1 }, '/customers')
+    const after = await readPast(api.core, tester.id, { revision: revision + 1 }, '/customers')
     expect(JSON.parse(String((after as ReadAnswer).body)).data).to.deep.equal([])
     const again = await tester.post('/customers', person, { 'idempotency-key': 'k' })
     expect(again.headers.get('idempotent-replayed')).to.equal(null)
@@ -317,7 +317,7 @@ describe('instants after a change of the time zone', () => {
     const again = await ask()
     expect(again.headers.get('idempotent-replayed')).to.equal('true')
     expect(again.text).to.equal(first.text)
-    const past = await readAsOf(api.core, company.id, { revision: then }, path)
+    const past = await readPast(api.core, company.id, { revision: then }, path)
     expect(past).to.include({ body: first.text })
     const now = await company.get(path)
     expectZone(now, zone, path)

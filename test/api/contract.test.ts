@@ -3,7 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect } from 'chai'
 import type { z } from 'zod'
 import { V1_ROUTES } from '#api/api-v1.ts'
-import { contractOf } from '#api/contract/contract-document.ts'
+import { createContract } from '#api/contract/contract-document.ts'
 import { DETAILS } from '#api/contract/contract-errors.ts'
 import { CreateItemInput } from '#commands/item-commands.ts'
 import { WARNING_CODES } from '#commands/item-input.ts'
@@ -11,7 +11,7 @@ import { CreateCustomerInput } from '#commands/person-commands.ts'
 import { LinesInput } from '#commands/sale-lines.ts'
 import { SCOPES } from '#domain/rights.ts'
 import { WEBHOOK_EVENT_GROUPS, WEBHOOK_EVENTS } from '#events/catalogue.ts'
-import { httpStatusOf, type ProblemCode } from '#http/problems.ts'
+import { type ProblemCode, toHttpStatus } from '#http/problems.ts'
 import { deliveryHeaders } from '#webhooks/sender.ts'
 import { expectProblem, expectRate } from '../support/answers.ts'
 import { type Json, PUBLIC_URL, type Reply, send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -83,7 +83,7 @@ describe('contract by operation', () => {
         const replies = await Promise.all(edge.map(refuse))
         for (const [n, code] of edge.entries()) {
           const reply = replies[n] as Reply
-          expect(`${reply.status} ${reply.body?.error?.code}`, reply.text).to.equal(`${httpStatusOf(code)} ${code}`)
+          expect(`${reply.status} ${reply.body?.error?.code}`, reply.text).to.equal(`${toHttpStatus(code)} ${code}`)
           expectDocumented(operation, reply)
         }
         if (!isStream(operation)) await expectSuccess(call)
@@ -359,7 +359,7 @@ describe('contract for generators', () => {
 
   it('has 408 for every operation, a contact, and the address of the service [HTTP-60]', () => {
     for (const { id, node } of operations) expect(node.responses, id).to.have.property('408')
-    const { info, servers } = contractOf(V1_ROUTES, `${PUBLIC_URL}/`)
+    const { info, servers } = createContract(V1_ROUTES, `${PUBLIC_URL}/`)
     expect(servers).to.deep.equal([{ url: `${PUBLIC_URL}/api/v1` }])
     expect(info.contact).to.deep.equal({ name: 'Tillbook', url: `${PUBLIC_URL}/docs` })
   })
@@ -413,7 +413,7 @@ describe('/api/v1/openapi.json', () => {
   it('is served without a key, limited per IP address [HTTP-14]', async () => {
     const reply = await send(`${api.url}/api/v1/openapi.json`, 'GET')
     expect(reply.status).to.equal(200)
-    expect(reply.body).to.deep.equal(JSON.parse(JSON.stringify(contractOf(V1_ROUTES, PUBLIC_URL))))
+    expect(reply.body).to.deep.equal(JSON.parse(JSON.stringify(createContract(V1_ROUTES, PUBLIC_URL))))
     expect(reply.headers.get('content-type')).to.equal('application/json; charset=utf-8')
     expect(reply.headers.get('x-request-id')).to.be.a('string')
     expect(expectRate(reply)).to.include({ limit: 5, remaining: 4 })

@@ -9,7 +9,7 @@ import type { Scope } from '#domain/rights.ts'
 import { type Checkpoint, parseCheckpoint } from '#integrity/checkpoint.ts'
 import { appenderFrom, isConsistent, isIncluded, leafHash, type TreeHead } from '#integrity/merkle.ts'
 import { openNote, parseVkey, type VerifierKey, verifierKey } from '#integrity/note.ts'
-import { hashOf } from '#ledger/command.ts'
+import { hashEnvelope } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
@@ -65,7 +65,7 @@ describe('event feed', () => {
     let previous = '0'.repeat(64)
     for (const { hash, ...rest } of events) {
       expect(rest.previous_hash).to.equal(previous)
-      expect(hashOf(rest)).to.equal(hash)
+      expect(hashEnvelope(rest)).to.equal(hash)
       previous = hash
     }
     for (const { body } of pages.slice(0, -1)) expect(body.data).to.have.length(2)

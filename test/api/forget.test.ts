@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { answerAsOf } from '#api/read-as-of.ts'
+import { answerPast } from '#api/read-as-of.ts'
 import { personExample, supplierExample } from '#api/v1/person-routes.ts'
-import { withCompanyAsOf } from '#integrity/as-of.ts'
+import { withPastCompany } from '#integrity/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { eraseDuePersons } from '#privacy/due-erasures.ts'
 import { bodyOf } from '../integrity/audit/past.ts'
@@ -120,9 +120,9 @@ describe('erasure', () => {
     ).to.deep.equal([forgotten])
     expect(await accepted(forget())).to.deep.equal(forgotten)
     await expectParity()
-    const then = await withCompanyAsOf(api.core, company.id, { revision }, async (asOf) => ({
-      customer: bodyOf(await answerAsOf(asOf, `/customers/${customer.id}`)),
-      sale: bodyOf(await answerAsOf(asOf, `/sales/${sale.id}`)),
+    const then = await withPastCompany(api.core, company.id, { revision }, async (asOf) => ({
+      customer: bodyOf(await answerPast(asOf, `/customers/${customer.id}`)),
+      sale: bodyOf(await answerPast(asOf, `/sales/${sale.id}`)),
     }))
     if (isRefusal(then)) throw new Error(JSON.stringify(then))
     expect(JSON.parse(then.customer).data).to.deep.equal({ ...before, ...NOTHING_LEFT })

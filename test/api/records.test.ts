@@ -2,7 +2,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { createCustomer } from '#commands/person-commands.ts'
 import { createStore } from '#commands/store-commands.ts'
-import { codingOf } from '#http/answers.ts'
+import { negotiateCoding } from '#http/answers.ts'
 import { createPageCache } from '#http/traffic.ts'
 import { expectInvalid, expectProblem, expectRate } from '../support/answers.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -346,7 +346,7 @@ describe('content coding', () => {
     [';;,,q=', null],
   ] as const) {
     it(`for "${asked}" is ${coding} [HTTP-18]`, () => {
-      expect(codingOf(asked)).to.equal(coding)
+      expect(negotiateCoding(asked)).to.equal(coding)
     })
   }
 })

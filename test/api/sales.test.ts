@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { forgetPerson } from '#commands/forget-person.ts'
 import { updateUser } from '#commands/user-commands.ts'
 import { isSealed } from '#crypto/vault.ts'
-import { streamOf } from '#ledger/command.ts'
+import { streamName } from '#ledger/command.ts'
 import { exportPersonData } from '#privacy/data-export.ts'
 import { presentSource, Reader, WHOLE } from '#queries/reader.ts'
 import { getSale } from '#queries/sale-queries.ts'
@@ -437,7 +437,7 @@ describe('sales: seller', () => {
     const sale = await soldBy({ user_id: id })
     const named = await soldBy({ name: 'Ana' })
     const stored: Json[] = []
-    for await (const event of api.core.store.read(streamOf(company.id), 0))
+    for await (const event of api.core.store.read(streamName(company.id), 0))
       if (event.type === 'SaleCompleted') stored.push(event.data)
     expect(isSealed(stored[0]?.seller.name)).to.equal(true)
     // A name without a user has no record whose erasure could ask for it.

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { answerAsOf } from '#api/read-as-of.ts'
-import { withCompanyAsOf } from '#integrity/as-of.ts'
+import { answerPast } from '#api/read-as-of.ts'
+import { withPastCompany } from '#integrity/as-of.ts'
 import { bodyOf } from '../integrity/audit/past.ts'
 import { expectInvalid, expectProblem, idsIn, LOCAL_TIME, recordText } from '../support/answers.ts'
 import type { Json, TestCompany } from '../support/api.ts'
@@ -286,9 +286,9 @@ describe('stock movements', () => {
     const { id } = await item()
     const revision = Number((await company.get('/me')).headers.get('x-ledger-revision'))
     await record({ catalog_item_id: id, kind: 'purchase', quantity: '1', unit_cost: '2.00' })
-    const then = await withCompanyAsOf(api.core, company.id, { revision }, async (asOf) => ({
-      movements: JSON.parse(bodyOf(await answerAsOf(asOf, `/catalog/items/${id}/movements`))),
-      item: JSON.parse(bodyOf(await answerAsOf(asOf, `/catalog/items/${id}`))),
+    const then = await withPastCompany(api.core, company.id, { revision }, async (asOf) => ({
+      movements: JSON.parse(bodyOf(await answerPast(asOf, `/catalog/items/${id}/movements`))),
+      item: JSON.parse(bodyOf(await answerPast(asOf, `/catalog/items/${id}`))),
     }))
     expect(then).to.have.nested.property('item.data.stock', '5.000')
     expect(then).to.have.nested.property('item.data.cost', null)

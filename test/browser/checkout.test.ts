@@ -5,10 +5,10 @@ import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { createStore } from '#commands/store-commands.ts'
-import { digitsOf, type Receipt } from '#integrity/sale-receipts.ts'
+import { type Receipt, toReceiptDigits } from '#integrity/sale-receipts.ts'
 import { applyPayment } from '#payments/apply-payment.ts'
 import type { ProviderPayment } from '#payments/provider-port.ts'
-import { documentOf } from '#public/receipt-page.tsx'
+import { renderReceiptDocument } from '#public/receipt-page.tsx'
 import { type Json, PUBLIC_URL } from '../support/api.ts'
 import { check } from '../support/browser/accessibility.ts'
 import { tabThrough } from '../support/browser/keyboard.ts'
@@ -101,8 +101,8 @@ describeInBrowser('receipt page saved as a file, in a browser', () => {
 
   it('verifies code, file and text of a receipt without requests [PROOF-43, PROOF-46, PROOF-48]', async () => {
     const path = join(folder, 'conferir.html')
-    writeFileSync(path, documentOf(trustedOf(key)))
-    const page = await browser.open(`${pathToFileURL(path)}#${digitsOf(receipt)}`, { viewport: NARROW })
+    writeFileSync(path, renderReceiptDocument(trustedOf(key)))
+    const page = await browser.open(`${pathToFileURL(path)}#${toReceiptDigits(receipt)}`, { viewport: NARROW })
     const heading = (name: string) => page.getByRole('heading', { name, exact: true }).waitFor()
     const give = async (given: unknown) => {
       await page.getByLabel('Conteúdo').fill(typeof given === 'string' ? given : JSON.stringify(given))

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { h } from 'preact'
 import { createAddressLimit } from '#access/login-limits.ts'
 import { V1_ROUTES } from '#api/api-v1.ts'
-import { contractOf } from '#api/contract/contract-document.ts'
+import { createContract } from '#api/contract/contract-document.ts'
 import { serveDocs } from '#api/docs/docs-site.ts'
 import { createCompress } from '#http/answers.ts'
 import { plainDocument } from '#panel/layout.tsx'
@@ -194,7 +194,9 @@ describeInBrowser('API documentation in a browser', () => {
 /** A sample: all operations have the same layout, and checking all would take half a minute. */
 describeInBrowser('API documentation of a resource in a browser', () => {
   const routes = V1_ROUTES.filter(({ path }) => path.startsWith('/cash-sessions'))
-  const published = () => [{ contract: contractOf(routes), path: '/api/v1/openapi.json', credential: 'KEY' } as const]
+  const published = () => [
+    { contract: createContract(routes), path: '/api/v1/openapi.json', credential: 'KEY' } as const,
+  ]
   const addresses = createAddressLimit({ perMinute: 1_000 })
   const options = { addresses, compress: createCompress(), publicUrl: 'http://localhost:3000' }
   const app = express().use('/docs', serveDocs({ contracts: published, references: [] }, options))

@@ -7,18 +7,18 @@ import { createCustomer } from '#commands/person-commands.ts'
 import { createStore } from '#commands/store-commands.ts'
 import { createUser } from '#commands/user-commands.ts'
 import { configuredMasterKeys } from '#crypto/master-keys.ts'
-import { checkpointFileOf } from '#integrity/checkpoint.ts'
+import { checkpointPath } from '#integrity/checkpoint.ts'
 import { ringEntries } from '#integrity/checkpoint-keys.ts'
 import { knownCompanies } from '#integrity/checkpoint-schedule.ts'
 import { makeCheckpoint } from '#integrity/checkpoints.ts'
 import { type CarriedTable, CREDENTIALS, carriedTables, LEFT_TABLES, LOGIN_TABLES } from '#integrity/company-file.ts'
-import { installationOf } from '#integrity/installation.ts'
+import { loadInstallation } from '#integrity/installation.ts'
 import { prepareLike } from '#integrity/prepare-like.ts'
 import { verifyLedger } from '#integrity/verify.ts'
-import { streamOf } from '#ledger/command.ts'
+import { streamName } from '#ledger/command.ts'
 import { raiseCompanyIds } from '#ledger/ledgers.ts'
 import { StepRefused } from '#lib/errors.ts'
-import { trustedOf } from '#public/receipt-page.tsx'
+import { toTrustedKeys } from '#public/receipt-page.tsx'
 import { leaseDue } from '#webhooks/delivery-leases.ts'
 import { type Reply, send, type TestCompany } from '../support/api.ts'
 import { rowsOf } from '../support/company-rows.ts'
@@ -202,7 +202,7 @@ describe('company that moves to another cell', () => {
     const { company, cash } = await shop()
     const other = (await shop()).company
     const { north, south } = cells
-    const file = north.cell.sealing && checkpointFileOf(north.cell.sealing.directory, company.id)
+    const file = north.cell.sealing && checkpointPath(north.cell.sealing.directory, company.id)
     await makeCheckpoint(north.cell.sealing, company.id)
     await untilLogged(north, await company.get('/sales'))
     const note = await move(company)
@@ -242,8 +242,8 @@ describe('company that moves to another cell', () => {
     const { text: later } = await callAt(south, company, 'GET', `/sales/${next}/receipt`)
     const { verifyReceipt } = await loadVerification()
     for (const { cell } of [north, south]) {
-      const { family } = await installationOf(cell.pool)
-      const trusted = trustedOf(family, await ringEntries(cell.pool))
+      const { family } = await loadInstallation(cell.pool)
+      const trusted = toTrustedKeys(family, await ringEntries(cell.pool))
       for (const receipt of [given, anew, later])
         expect((await verifyReceipt(receipt, trusted)).outcome, receipt).to.equal('proved')
     }
@@ -509,7 +509,7 @@ describe('company with its ledger outside Postgres', () => {
     await company.post('/customers', { name: 'Ana', email: null })
     const path = cells.path()
     await cells.north.exportTo(path, company.id)
-    return { company, path, stream: streamOf(company.id) }
+    return { company, path, stream: streamName(company.id) }
   }
 
   it('moves with its stream, which the former cell keeps and does not follow [CELL-11]', async () => {

@@ -3,9 +3,9 @@ import { v7 as uuidv7 } from 'uuid'
 import { parseCommandLine } from '#cli/arguments.ts'
 import { load } from '#cli/perform.ts'
 import { Refused } from '#cli/verb.ts'
-import { correctionsOf, timeline, withCompanyAsOf } from '#integrity/as-of.ts'
+import { loadClockCorrections, timeline, withPastCompany } from '#integrity/as-of.ts'
 import { verifyLedger } from '#integrity/verify.ts'
-import { streamOf } from '#ledger/command.ts'
+import { streamName } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { catchUpCompany } from '#ledger/write/catch-up.ts'
 import { inTransaction } from '#postgres/transaction.ts'
@@ -50,7 +50,7 @@ for (const [name, open] of [
     })
     after(() => api.close())
 
-    const eventsOf = () => collect(store.read(streamOf(company.id), 0))
+    const eventsOf = () => collect(store.read(streamName(company.id), 0))
     const now = () => new Date().toISOString()
 
     /** Appends events of a clock ten years ahead, applied as by a writer. */
@@ -146,11 +146,11 @@ for (const [name, open] of [
 
     it('has as-of reads by real time, regardless of the times of its events [LEDGER-21]', async () => {
       const revisionAt = (time: string) =>
-        withCompanyAsOf(api.core, company.id, { time }, async ({ revision }) => revision)
+        withPastCompany(api.core, company.id, { time }, async ({ revision }) => revision)
       const events = await eventsOf()
       expect(await revisionAt(now())).to.equal(events.length - 1)
       expect(await revisionAt(beforehand)).to.equal(events.length - 4)
-      const corrections = await correctionsOf(fullReader(api.core.pool, company.id))
+      const corrections = await loadClockCorrections(fullReader(api.core.pool, company.id))
       const since = async (time: string) => {
         const page = await timeline(store, company.id, corrections, events.length, { ...NO_FILTERS, since: time }, 50)
         return page.events.map(({ type }) => type)

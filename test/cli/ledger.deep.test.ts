@@ -7,10 +7,10 @@ import { load } from '#cli/perform.ts'
 import { Refused } from '#cli/verb.ts'
 import { readConfig } from '#config/config.ts'
 import type { Refusal } from '#domain/refusals.ts'
-import { formatCheckpoint, originOf } from '#integrity/checkpoint.ts'
-import { installationIdOf } from '#integrity/installation.ts'
+import { companyOrigin, formatCheckpoint } from '#integrity/checkpoint.ts'
+import { loadInstallationId } from '#integrity/installation.ts'
 import { makeSigningKey, signNote } from '#integrity/note.ts'
-import { streamOf } from '#ledger/command.ts'
+import { streamName } from '#ledger/command.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { appendOf, collect } from '../ledger/event-store-contract.ts'
 import { ordinary, sealedAfter } from '../ledger/sealed-events.ts'
@@ -99,7 +99,7 @@ describe('ledger commands', () => {
   /** Checkpoint of a ledger that the service never had, signed with the service's own key. */
   const forgedOf = async (size: number, companyId = company.id) => {
     const { privateKey } = await makeSigningKey(join(directory, 'seal-key.pem'))
-    const origin = originOf(await installationIdOf(api.core.pool), companyId)
+    const origin = companyOrigin(await loadInstallationId(api.core.pool), companyId)
     return signNote(formatCheckpoint({ origin, size, root: Buffer.alloc(32, 1) }), [{ name: origin, privateKey }])
   }
 
@@ -317,13 +317,13 @@ describe('tillbook ledger copy', function () {
   const problemOf = (stderr: string): Json => JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error
 
   it('copies the ledgers unchanged, ends by itself, and adds later events when repeated [LEDGER-15]', async () => {
-    const events = await collect(api.core.store.read(streamOf(company.id), 0))
+    const events = await collect(api.core.store.read(streamName(company.id), 0))
     const first = await copy()
     expect(first.code, first.stderr).to.equal(0)
     expect(JSON.parse(first.stdout)).to.deep.equal({ streams: 1, events: events.length, known: 0 })
     expect(first.stderr).to.equal('')
     const target = createEventStoreDb(server.url)
-    expect(await collect(target.read(streamOf(company.id), 0))).to.deep.equal(events)
+    expect(await collect(target.read(streamName(company.id), 0))).to.deep.equal(events)
     await target.close()
     await company.post('/customers', { name: 'Mais tarde' })
     const again = await copy()
@@ -331,7 +331,7 @@ describe('tillbook ledger copy', function () {
   })
 
   it('refuses a target with other events, and leaves it unchanged [LEDGER-15]', async () => {
-    for (const stream of [streamOf(company.id), streamOf(987_654)]) {
+    for (const stream of [streamName(company.id), streamName(987_654)]) {
       const target = createEventStoreDb(server.url)
       await target.append([appendOf(sealedAfter(stream, null, ordinary(2)))], NO_TRANSACTION)
       await target.close()

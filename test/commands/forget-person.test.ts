@@ -5,7 +5,7 @@ import { createCustomer, replaceCustomer, updateCustomer } from '#commands/perso
 import { createPayable, createReceivable } from '#commands/receivables-payables.ts'
 import { registerSale } from '#commands/register-sale.ts'
 import { changePassword, reactivateUser, updateUser } from '#commands/user-commands.ts'
-import { invalid } from '#domain/refusals.ts'
+import { refuseField } from '#domain/refusals.ts'
 import { event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/command.ts'
 import {
@@ -82,7 +82,7 @@ describe('forget person', () => {
     invited.decided.accepts('updated', event('UserInvitationCancelled', { id: 4 }), forgotten('user', 4))
     ;(await decide(owners, ask('user', 2), {}, 'user/2')).decided.refuses(
       'validation_failed',
-      invalid('id', 'não pode ser o próprio usuário').details,
+      refuseField('id', 'não pode ser o próprio usuário').details,
     )
     ;(await decide(owners.slice(0, 1), ask('user', 1))).decided.refuses('last_owner')
   })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { fingerprintOf, type OfflineSale, OfflineSaleInput } from '#commands/offline-sale-input.ts'
+import { fingerprintSale, type OfflineSale, OfflineSaleInput } from '#commands/offline-sale-input.ts'
 import { addUp, type OfflineSaleSums } from '#commands/offline-sale-warnings.ts'
 import { type RefusedSaleRecording, recordOfflineSale, recordRefusedSale } from '#commands/record-offline-sale.ts'
 import { registerSale, SaleInput } from '#commands/register-sale.ts'
@@ -111,19 +111,20 @@ describe('fingerprint of an offline sale', () => {
     ['status of a payment', { payments: [{ payment_type_id: 1, amount: 10, status: 'pending' }] }],
   ]
   for (const [what, fields] of other) {
-    it(`differs for ${what} [UP-5]`, () => expect(fingerprintOf(parse(fields))).not.to.equal(fingerprintOf(parse())))
+    it(`differs for ${what} [UP-5]`, () =>
+      expect(fingerprintSale(parse(fields))).not.to.equal(fingerprintSale(parse())))
   }
 
   it('is equal for equal values in different notations, with details of payments too [UP-5]', () => {
-    const known = fingerprintOf(parse())
-    expect(fingerprintOf(parse({ created_at: '2026-03-10T11:00:00-03:00', extra: 1 }))).to.equal(known)
-    expect(fingerprintOf(parse({ amount_received: null, change: undefined }))).to.equal(known)
-    expect(fingerprintOf(parse({ customer_id: 7 }))).to.equal(known)
+    const known = fingerprintSale(parse())
+    expect(fingerprintSale(parse({ created_at: '2026-03-10T11:00:00-03:00', extra: 1 }))).to.equal(known)
+    expect(fingerprintSale(parse({ amount_received: null, change: undefined }))).to.equal(known)
+    expect(fingerprintSale(parse({ customer_id: 7 }))).to.equal(known)
     const [payment] = offlineSaleOf().payments
     const detailed = { ...payment, card: { brand: 'visa', nsu: '004711' }, end_to_end_id: 'E1' }
-    expect(fingerprintOf(parse({ payments: [detailed] }))).to.equal(known)
+    expect(fingerprintSale(parse({ payments: [detailed] }))).to.equal(known)
     const turned = Object.fromEntries(Object.entries(offlineSaleOf()).reverse())
-    expect(fingerprintOf(OfflineSaleInput.parse(turned))).to.equal(known)
+    expect(fingerprintSale(OfflineSaleInput.parse(turned))).to.equal(known)
     expect(known).to.match(/^[0-9a-f]{64}$/)
   })
 })
@@ -452,7 +453,7 @@ describe('a payment of another sale', () => {
 const wrong = input({ total: 11 })
 const recording = (fields: Partial<RefusedSaleRecording> = {}): RefusedSaleRecording => ({
   sale: wrong,
-  fingerprint: fingerprintOf(wrong),
+  fingerprint: fingerprintSale(wrong),
   how: 'recorded_as_is',
   reason: 'O cliente pagou assim.',
   ...fields,

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { type CancelSaleInput, cancelSale } from '#commands/cancel-sale.ts'
 import { recordFiscalDocument } from '#commands/fiscal-document-commands.ts'
-import { fingerprintOf } from '#commands/offline-sale-input.ts'
+import { fingerprintSale } from '#commands/offline-sale-input.ts'
 import { recordOfflineSale } from '#commands/record-offline-sale.ts'
 import { type Refusal, refuse } from '#domain/refusals.ts'
 import { event } from '#events/catalogue.ts'
@@ -35,7 +35,7 @@ describe('record offline sale', () => {
       'created',
       offlineSaleCompleted({
         id: FIRST_NEW_ID,
-        fingerprint: fingerprintOf(sale),
+        fingerprint: fingerprintSale(sale),
         items: [{ ...line!, moves_stock: true }],
         payments: [{ ...payment!, amount: '12.00' }],
         amount_received: '12.00',
@@ -193,7 +193,7 @@ describe('cancelled offline sale', () => {
       'created',
       offlineSaleCancelled({
         id: FIRST_NEW_ID,
-        fingerprint: fingerprintOf(sale),
+        fingerprint: fingerprintSale(sale),
         payments: [{ ...payment!, payment_type_id: ACCOUNT, name: 'Crediário', status: 'pending' }],
       }),
     )

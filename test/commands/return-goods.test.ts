@@ -7,7 +7,7 @@ import { registerSale, SaleInput } from '#commands/register-sale.ts'
 import { ReturnBody, type ReturnInput, returnGoods } from '#commands/return-goods.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { creditBalanceOf, creditOf } from '#projections/store-credit.ts'
+import { creditByCustomer, getCreditBalance } from '#projections/store-credit.ts'
 import {
   companyRegistered,
   customerCreated,
@@ -456,7 +456,7 @@ const codesOf = ({ decision }: Decided): unknown[] => {
     .map(({ found, expected }) => [found, expected])
 }
 
-const balanceIn = async (scenario: Scenario) => creditBalanceOf(await scenario.rows(creditOf(9)), 9)
+const balanceIn = async (scenario: Scenario) => getCreditBalance(await scenario.rows(creditByCustomer(9)), 9)
 
 describe('store credit', () => {
   it('is taken by sales of tills; more than the balance is a warning [CREDIT-2]', async () => {

@@ -9,7 +9,7 @@ import { reverseReturn } from '#commands/reverse-return.ts'
 import { refuse } from '#domain/refusals.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { creditBalanceOf, creditOf } from '#projections/store-credit.ts'
+import { creditByCustomer, getCreditBalance } from '#projections/store-credit.ts'
 import {
   cashSessionClosed,
   cashSessionOpened,
@@ -84,7 +84,7 @@ describe('the reversal of a return', () => {
     const refunds = [by(STORE_CREDIT, 10)]
     const scenario = await shopWith(refunds)
     await reverse(scenario)
-    expect(creditBalanceOf(await scenario.rows(creditOf(9)), 9)).to.equal('0.00')
+    expect(getCreditBalance(await scenario.rows(creditByCustomer(9)), 9)).to.equal('0.00')
     const spent = await shopWith(refunds)
     const purchase = {
       ...{ offline_id: 'v2', customer_id: 9, total: 1, amount_received: null, change: null },

@@ -7,7 +7,7 @@ import { ROLE_PRESETS } from '#domain/rights.ts'
 import { event } from '#events/catalogue.ts'
 import { type Command, isRefusal, type NewEvent, type Permit } from '#ledger/command.ts'
 import { companyRef } from '#projections/companies.ts'
-import { limitUsesOf, liveUser, userById } from '#projections/users.ts'
+import { limitUsesByUser, liveUser, userById } from '#projections/users.ts'
 import { companyRegistered, itemCreated, saleCompleted, userCreated } from '../support/facts.ts'
 import { COMPANY_ID, given, minute } from '../support/given.ts'
 
@@ -92,7 +92,7 @@ async function permitAfter(events: readonly NewEvent[], userId: number, approver
   const caller = { userId, generation: 0, email: 'x@y.example', personGeneration: 0, sessionHash: Buffer.alloc(32) }
   const rows = await shop.rows(
     userById(userId),
-    limitUsesOf(userId),
+    limitUsesByUser(userId),
     ...(approver === null ? [] : [userById(approver)]),
   )
   return liveUser(caller, approver).permitsOf?.(rows, minute(0)) as Permit

@@ -8,7 +8,7 @@ import { recordRefusedReturn } from '#commands/refused-upload-commands.ts'
 import { ReturnBody, returnGoods } from '#commands/return-goods.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import { offlineReturnById } from '#projections/returns.ts'
-import { limitUsesOf, liveUser, userById } from '#projections/users.ts'
+import { limitUsesByUser, liveUser, userById } from '#projections/users.ts'
 import {
   companyRegistered,
   itemCreated,
@@ -41,7 +41,7 @@ async function as<I>(
   { approver = null as number | null, day = 0 } = {},
 ): Promise<unknown> {
   const users = [userId, ...(approver === null ? [] : [approver])]
-  const rows = await scenario.rows(...users.map(userById), limitUsesOf(userId))
+  const rows = await scenario.rows(...users.map(userById), limitUsesByUser(userId))
   const caller = { userId, generation: 0, email: 'x@y.example', personGeneration: 0, sessionHash: Buffer.alloc(32) }
   const now = minute(day * 24 * 60)
   const permit = liveUser(caller, approver).permitsOf?.(rows, now)

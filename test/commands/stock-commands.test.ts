@@ -9,7 +9,7 @@ import {
   StockMovementInput,
 } from '#commands/stock-commands.ts'
 import { event } from '#events/catalogue.ts'
-import { movementIdOf, stockById } from '#projections/stock.ts'
+import { stockById, toMovementId } from '#projections/stock.ts'
 import { companyRegistered, itemCreated } from '../support/facts.ts'
 import { type Decided, FIRST_NEW_ID, given, minute } from '../support/given.ts'
 
@@ -29,7 +29,7 @@ async function decide(fields: object) {
 
 const recorded = (fields: object) =>
   event('StockMovementRecorded', {
-    id: movementIdOf(past.length),
+    id: toMovementId(past.length),
     catalog_item_id: 3,
     kind: 'purchase',
     before: '5.000',
@@ -258,7 +258,7 @@ describe('inventories', () => {
     const movement = event('InventoryApplied', { id: 1, stocks })
     decided.accepts('updated', closed('applied'), movement)
     expect(await scenario.show('catalog_item/3')).to.include({ stock: '1.000' })
-    expect(await scenario.show(`stock_movement/${movementIdOf(6)}`)).to.include({
+    expect(await scenario.show(`stock_movement/${toMovementId(6)}`)).to.include({
       quantity: '-4.000',
       record: 'inventory/1',
       occurred_at: '2026-03-10T12:00:00.000-03:00',

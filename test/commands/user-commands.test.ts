@@ -18,7 +18,7 @@ import {
   updateUser,
 } from '#commands/user-commands.ts'
 import { addDays, dateInZone } from '#domain/instant.ts'
-import { invalid, refuse } from '#domain/refusals.ts'
+import { refuse, refuseField } from '#domain/refusals.ts'
 import { grantableTo, type Permission, ROLES, type Role } from '#domain/rights.ts'
 import { event } from '#events/catalogue.ts'
 import {
@@ -243,8 +243,8 @@ describe('change password', () => {
   it('requires that the verified password is still current', async () => {
     expect(await decide({ ...NEW, verified_hash: OLD.password_hash })).to.deep.equal(changed)
     const stale = { ...NEW, verified_hash: '$argon2id$older' }
-    expect(await decide(stale)).to.deep.equal(invalid('current_password', 'está incorreta'))
-    expect(await decide(stale, null)).to.deep.equal(invalid('current_password', 'está incorreta'))
+    expect(await decide(stale)).to.deep.equal(refuseField('current_password', 'está incorreta'))
+    expect(await decide(stale, null)).to.deep.equal(refuseField('current_password', 'está incorreta'))
   })
 
   it('sets the password of a person who lost theirs', async () => {

@@ -13,7 +13,7 @@ import {
 } from '#commands/webhook-commands.ts'
 import { inZone } from '#domain/instant.ts'
 import { describeIssues } from '#domain/refusals.ts'
-import { event, readScopeOf, WEBHOOK_EVENTS } from '#events/catalogue.ts'
+import { event, getReadScope, WEBHOOK_EVENTS } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { ownCompany } from '#projections/companies.ts'
 import { readModel } from '#projections/index.ts'
@@ -256,7 +256,7 @@ describe('webhooks of a key', () => {
   const address = { url: 'https://erp.example/eventos', description: null }
 
   it('require the scope that reads each event [HOOK-50]', () => {
-    const scopes = WEBHOOK_EVENTS.map((name) => [name.split('.')[0], readScopeOf(name)])
+    const scopes = WEBHOOK_EVENTS.map((name) => [name.split('.')[0], getReadScope(name)])
     expect(new Map(scopes as [string, string][])).to.deep.equal(
       new Map([
         ['customer', 'customers:read'],

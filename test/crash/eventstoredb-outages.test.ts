@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { hashOf, streamOf } from '#ledger/command.ts'
+import { hashEnvelope, streamName } from '#ledger/command.ts'
 import type { CatchUpSubscription } from '#ledger/follow/follower.ts'
 import type { OutsideStore } from '#ledger/port.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
@@ -75,10 +75,10 @@ describe('service during outages of EventStoreDB', function () {
     }
     expect(sales).to.have.length(first.size)
     expect((await company.get(`/catalog/items/${item}`)).body.data.stock).to.equal(`${STOCK - first.size}.000`)
-    const events = await collect(store.read(streamOf(company.id), 0))
+    const events = await collect(store.read(streamName(company.id), 0))
     for (const [revision, { hash, ...rest }] of events.entries()) {
       expect(rest.revision).to.equal(revision)
-      expect(hash).to.equal(hashOf(rest))
+      expect(hash).to.equal(hashEnvelope(rest))
     }
     expect(events.filter(({ type }) => type === 'SaleCompleted')).to.have.length(first.size)
     const { revision } = (await company.get('/events/verify')).body.data

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { fromThousandths, toThousandths } from '#domain/money.ts'
 import type { EventName } from '#events/catalogue.ts'
-import { type Envelope, streamOf } from '#ledger/command.ts'
+import { type Envelope, streamName } from '#ledger/command.ts'
 import { readNewest } from '#ledger/port.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import type { Core } from '#service/core.ts'
@@ -47,7 +47,7 @@ export async function expectLedger(core: Core, shop: PlayedCompany, book: Book):
 
 async function factsOf(core: Core, { companyId }: PlayedCompany): Promise<Facts> {
   const byType = new Map<string, Envelope[]>()
-  for await (const event of readNewest(core, streamOf(companyId), 0)) {
+  for await (const event of readNewest(core, streamName(companyId), 0)) {
     const events = byType.get(event.type) ?? []
     byType.set(event.type, events)
     events.push(event)

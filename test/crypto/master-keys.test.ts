@@ -2,18 +2,18 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { configuredMasterKeys, masterKeySecretOf, masterKeysInFile, WrongMasterKey } from '#crypto/master-keys.ts'
-import { createVault, sealedBy, toMasterKey, UnknownMasterKey } from '#crypto/vault.ts'
+import { configuredMasterKeys, masterKeysInFile, parseMasterKey, WrongMasterKey } from '#crypto/master-keys.ts'
+import { createVault, getSealingKeyId, toMasterKey, UnknownMasterKey } from '#crypto/vault.ts'
 
 const SECRET = Buffer.from(Array.from({ length: 32 }, (_, at) => 255 - at))
 
 describe('master key', () => {
   it('is read from base64, in either alphabet, or hexadecimal, and no other format [OPS-70]', () => {
     for (const encoding of ['hex', 'base64', 'base64url'] as const)
-      expect(masterKeySecretOf(SECRET.toString(encoding))?.equals(SECRET), encoding).to.equal(true)
+      expect(parseMasterKey(SECRET.toString(encoding))?.equals(SECRET), encoding).to.equal(true)
     const text = SECRET.toString('base64')
     for (const wrong of ['', 'x', text.slice(1), `${text}=`, `${text.slice(0, 20)} ${text.slice(20)}`, '0'.repeat(63)])
-      expect(masterKeySecretOf(wrong), wrong).to.equal(null)
+      expect(parseMasterKey(wrong), wrong).to.equal(null)
   })
 
   it('is identified by an id that reveals nothing about it [OPS-70]', () => {
@@ -90,7 +90,7 @@ describe('vault', () => {
     expect(holding(first).open(sealed, 'store_secrets/3').equals(plain)).to.equal(true)
     expect(sealed.includes(plain)).to.equal(false)
     expect(holding(first).seal(plain, 'store_secrets/3').equals(sealed)).to.equal(false)
-    expect(sealedBy(sealed))
+    expect(getSealingKeyId(sealed))
       .to.equal(first.id)
       .and.match(/^[0-9a-f]{16}$/)
     expect(holding(first).open(holding(first).seal(Buffer.alloc(0), ''), '').length).to.equal(0)
@@ -104,7 +104,7 @@ describe('vault', () => {
   it('seals with the current key and opens with each of several keys', () => {
     const both = holding(second, first)
     expect(both.open(sealed, 'store_secrets/3').equals(plain)).to.equal(true)
-    expect(sealedBy(both.seal(plain, ''))).to.equal(second.id)
+    expect(getSealingKeyId(both.seal(plain, ''))).to.equal(second.id)
   })
 
   it('opens nothing without the key, in another context, or after a change', () => {

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import { parse } from 'yaml'
-import { curlOf, siteOf } from '#api/docs/docs-page.tsx'
-import { postmanOf } from '#api/docs/docs-site.ts'
+import { createSite, toCurl } from '#api/docs/docs-page.tsx'
+import { toPostman } from '#api/docs/docs-site.ts'
 import { documentedSettings, readConfig, SETTING_NAMES } from '#config/config.ts'
 import { FISCAL_CODES } from '#domain/fiscal-values.ts'
 import { publishedContracts, settingsReference } from '#service/interfaces.ts'
@@ -65,13 +65,13 @@ describe('curl commands of the API documentation', function () {
   }
 
   it('are understood by the service, for every operation [HTTP-50]', async () => {
-    const site = siteOf(api.url, publishedContracts(api.url))
+    const site = createSite(api.url, publishedContracts(api.url))
     // The token is used until the end, and a stream does not end.
     const omitted = ['refreshToken', 'logout', 'resetTestCompany', 'streamEvents']
     const documented = site.resources.flatMap((resource) =>
       resource.operations
         .filter(({ operation }) => !omitted.includes(operation.operationId ?? ''))
-        .map((one) => ({ id: one.operation.operationId, command: curlOf(site.publicUrl, resource, one) })),
+        .map((one) => ({ id: one.operation.operationId, command: toCurl(site.publicUrl, resource, one) })),
     )
     expect(documented.length).to.be.above(90)
     const commands = await argumentsOf(documented.map(({ command }) => command))
@@ -235,7 +235,7 @@ describe('.github/workflows/ci.yml', () => {
   })
 })
 
-const collection = JSON.parse(JSON.stringify(postmanOf(siteOf(PUBLIC_URL, publishedContracts(PUBLIC_URL))))) as Json
+const collection = JSON.parse(JSON.stringify(toPostman(createSite(PUBLIC_URL, publishedContracts(PUBLIC_URL))))) as Json
 const requests: Json[] = collection.item.flatMap(({ item }: Json) => item)
 
 /** Path of a request as the contract has it. */

@@ -8,7 +8,7 @@ import { renderToString } from 'preact-render-to-string'
 import { ERROR_COMPONENTS } from '#api/contract/contract-errors.ts'
 import { isEnvelope } from '#api/contract/generators.ts'
 import { guidePage, guidesPage, referencePage } from '#api/docs/docs-guides.tsx'
-import { docsPage, resourcePage, siteOf } from '#api/docs/docs-page.tsx'
+import { createSite, docsPage, resourcePage } from '#api/docs/docs-page.tsx'
 import { TRIAL, VERIFY, webhooksPage } from '#api/docs/docs-webhooks.tsx'
 import { guidesIn, Markdown } from '#api/docs/guides.tsx'
 import { WEBHOOK_EVENTS } from '#events/catalogue.ts'
@@ -21,7 +21,7 @@ import { snippetsOf } from '../support/snippets.ts'
 import { tillOperations } from '../support/till-contract.ts'
 import { useApi } from '../support/use-api.ts'
 
-const SITE = siteOf(PUBLIC_URL, publishedContracts(PUBLIC_URL))
+const SITE = createSite(PUBLIC_URL, publishedContracts(PUBLIC_URL))
 const LANGUAGES = [
   ['/docs/guias', 'pt-BR'],
   ['/docs/guides', 'en'],

@@ -10,7 +10,7 @@ import { eventReference, eventsOfArea, shapesOfEvents } from '#api/docs/docs-web
 import { GUIDES, readGuide, withSnippets } from '#api/docs/guides.tsx'
 import { type CliCommand, COMMANDS, find } from '#cli/commands.ts'
 import { EVENT_AREAS, EVENT_TYPES } from '#events/catalogue.ts'
-import { eventType, kindsOf, money, newVersion, personal, quantity, text } from '#events/event-definitions.ts'
+import { eventType, listSubjectKinds, money, newVersion, personal, quantity, text } from '#events/event-definitions.ts'
 import { houseFaultsOf } from '../../tools/house.ts'
 import { citationsInComments, citationsInTitles, faultsOf, rulesIn, tableOfTests } from '../../tools/requirements.ts'
 import {
@@ -468,7 +468,7 @@ describe('event catalogue', () => {
       .map(({ text }) => text())
       .join('\n')
     for (const [name, type] of Object.entries(EVENT_TYPES)) {
-      const subjects = kindsOf(type).map((kind) => `\`${kind}/{id}\``)
+      const subjects = listSubjectKinds(type).map((kind) => `\`${kind}/{id}\``)
       expect(catalogue).to.include(`## ${name}\n\nVersão ${type.version}, de ${subjects.join(', ')}.`)
     }
   })

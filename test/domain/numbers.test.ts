@@ -14,14 +14,14 @@ import {
   normalizePercentage,
   Percentage,
   percentHundredths,
-  percentOf,
   Quantity,
   SignedQuantity,
   StockQuantity,
+  takePercent,
   toCents,
   toThousandths,
 } from '#domain/money.ts'
-import { splitOf } from '#domain/order-states.ts'
+import { splitCommission } from '#domain/order-states.ts'
 
 const read = (schema: z.ZodType, text: string): unknown => {
   const result = schema.safeParse(JSON.parse(text))
@@ -208,17 +208,17 @@ describe('money', () => {
   })
 
   it('rounds a percentage half up', () => {
-    expect(percentOf(1_000, '5')).to.equal(50)
-    expect(percentOf(10, '5')).to.equal(1)
-    expect(percentOf(9, '5')).to.equal(0)
-    expect(percentOf(MAX_CENTS, '100')).to.equal(MAX_CENTS)
+    expect(takePercent(1_000, '5')).to.equal(50)
+    expect(takePercent(10, '5')).to.equal(1)
+    expect(takePercent(9, '5')).to.equal(0)
+    expect(takePercent(MAX_CENTS, '100')).to.equal(MAX_CENTS)
     fc.assert(
       fc.property(cents, hundredths, (amount, percent) => {
-        expect(percentOf(amount, fromCents(percent))).to.equal(nearest(BigInt(amount) * BigInt(percent), 10_000n))
+        expect(takePercent(amount, fromCents(percent))).to.equal(nearest(BigInt(amount) * BigInt(percent), 10_000n))
       }),
     )
-    expect(() => percentOf(100, '100.01')).to.throw(RangeError)
-    expect(() => percentOf(-100, '5')).to.throw(RangeError)
+    expect(() => takePercent(100, '100.01')).to.throw(RangeError)
+    expect(() => takePercent(-100, '5')).to.throw(RangeError)
   })
 
   it('agrees with quantities: one unit costs its price', () => {
@@ -374,14 +374,14 @@ describe('commission', () => {
     ['9999999999.99', '99.99', '9998999999.99', '1000000.00'],
   ] as const) {
     it(`of ${percentage} % on ${amount} is ${share}, rounded half up, and the store gets the rest [ORDER-7]`, () => {
-      expect(splitOf(amount, percentage)).to.deep.equal({ percentage, amount: share, store_amount: rest })
+      expect(splitCommission(amount, percentage)).to.deep.equal({ percentage, amount: share, store_amount: rest })
     })
   }
 
   it('always sums to the paid amount, within half a cent of the percentage [ORDER-7]', () => {
     fc.assert(
       fc.property(fc.nat({ max: MAX_CENTS }), fc.nat({ max: 10_000 }), (cents, hundredths) => {
-        const { amount, store_amount } = splitOf(fromCents(cents), fromCents(hundredths))
+        const { amount, store_amount } = splitCommission(fromCents(cents), fromCents(hundredths))
         expect(toCents(amount) + toCents(store_amount)).to.equal(cents)
         const twentyThousandths = 2n * (BigInt(toCents(amount)) * 10_000n - BigInt(cents) * BigInt(hundredths))
         expect(twentyThousandths > -10_000n && twentyThousandths <= 10_000n).to.equal(true)

@@ -3,30 +3,30 @@ import fc from 'fast-check'
 import * as z from 'zod'
 import { fromCents, MAX_CENTS, toCents } from '#domain/money.ts'
 import {
-  carrierOf,
   classifyReport,
+  createFormCode,
+  createOrderToken,
+  decideOrderStatus,
   disputeAfter,
-  formCodeOf,
+  findCarrier,
   isFormCode,
-  isTokenOf,
+  isOrderToken,
   ORDER_STATUSES,
   type OrderStatus,
-  orderIdOf,
-  orderStatusOf,
   type PaymentLinks,
   type PaymentState,
-  paymentUrlOf,
+  parseOrderToken,
   readStatus,
-  tokenOf,
+  toPaymentUrl,
 } from '#domain/order-states.ts'
 import {
   detailRefusedOnCash,
   instalmentAmounts,
   instalmentDates,
-  paymentDetailsOf,
   paymentDetailsShape,
-  receivedCents,
   shareInOrder,
+  sumReceived,
+  toPaymentDetails,
   uploadedDetailsShape,
 } from '#domain/payment-rules.ts'
 
@@ -71,7 +71,7 @@ describe('a received sum', () => {
 
   it('is the amount with interest, fine and excess, less the discount [ACCT-102]', () => {
     const amounts = { amount: '100.00', interest: '2.00', fine: '1.00', discount: '13.00', excess: '0.50' }
-    expect(receivedCents(amounts)).to.equal(9050)
+    expect(sumReceived(amounts)).to.equal(9050)
   })
 })
 
@@ -168,7 +168,8 @@ describe('transitions of a payment', () => {
 
 describe('status of an order with its payments', () => {
   it('is paid while any payment is, else pending, else refunded, else has the last status [ORDER-5]', () => {
-    const order = (...statuses: OrderStatus[]) => orderStatusOf(statuses.map((status, n) => payment(String(n), status)))
+    const order = (...statuses: OrderStatus[]) =>
+      decideOrderStatus(statuses.map((status, n) => payment(String(n), status)))
     expect(order()).to.equal('pending')
     expect(order('failed', 'pending')).to.equal('pending')
     expect(order('pending', 'failed')).to.equal('pending')
@@ -183,23 +184,23 @@ describe('status of an order with its payments', () => {
   })
 
   it('stays cancelled by its store, unless money was received [ORDER-9]', () => {
-    expect(orderStatusOf([], true)).to.equal('cancelled')
+    expect(decideOrderStatus([], true)).to.equal('cancelled')
     for (const status of ORDER_STATUSES) {
       const expected = status === 'paid' || status === 'refunded' ? status : 'cancelled'
-      expect(orderStatusOf([payment('1', status)], true), status).to.equal(expected)
+      expect(decideOrderStatus([payment('1', status)], true), status).to.equal(expected)
     }
   })
 
   it('ignores an attempt that never became a payment [ORDER-5]', () => {
-    expect(orderStatusOf([payment(null, 'failed')])).to.equal('pending')
+    expect(decideOrderStatus([payment(null, 'failed')])).to.equal('pending')
   })
 
   it('stays with its carrying payment, and changes to another one when that is refunded [ORDER-5]', () => {
     const [first, second] = [payment('1', 'paid'), payment('2', 'paid')]
-    expect(carrierOf([first, second], null)).to.equal(first)
-    expect(carrierOf([first, second], '2')).to.equal(second)
-    expect(carrierOf([payment('1', 'refunded'), second], '1')).to.equal(second)
-    expect(carrierOf([payment('1', 'refunded'), payment(null, 'paid')], '1')).to.equal(null)
+    expect(findCarrier([first, second], null)).to.equal(first)
+    expect(findCarrier([first, second], '2')).to.equal(second)
+    expect(findCarrier([payment('1', 'refunded'), second], '1')).to.equal(second)
+    expect(findCarrier([payment('1', 'refunded'), payment(null, 'paid')], '1')).to.equal(null)
   })
 })
 
@@ -241,7 +242,7 @@ describe('reports in any order', () => {
         expect(lives.map((_, of) => known.get(of))).to.deep.equal(ended)
         const heard = lives.map((_, of) => payment(String(of), known.get(of) as OrderStatus))
         const weightiest = (['paid', 'pending', 'refunded'] as const).find((status) => ended.includes(status))
-        expect(orderStatusOf(heard)).to.equal(weightiest ?? ended.at(-1))
+        expect(decideOrderStatus(heard)).to.equal(weightiest ?? ended.at(-1))
       }),
     )
   })
@@ -252,19 +253,19 @@ const order = { id: 57, store_alias: 'minha-loja', provider_reference: 'order-57
 const links: PaymentLinks = { secret, publicUrl: 'https://tillbook.example' }
 
 describe('payment link of an order', () => {
-  const token = tokenOf(secret, order)
+  const token = createOrderToken(secret, order)
 
   it('has a deterministic token with two codes of 132 bits [ORDER-30]', () => {
     expect(token).to.match(/^57-[A-Za-z0-9_-]{44}$/)
-    expect(tokenOf(secret, { ...order })).to.equal(token)
-    expect(orderIdOf(secret, 'minha-loja', token)).to.equal(57)
-    expect(isTokenOf(secret, token, order)).to.equal(true)
+    expect(createOrderToken(secret, { ...order })).to.equal(token)
+    expect(parseOrderToken(secret, 'minha-loja', token)).to.equal(57)
+    expect(isOrderToken(secret, token, order)).to.equal(true)
   })
 
   it('cannot be forged without the secret, for another store, number or order [ORDER-30, ORDER-32]', () => {
     const others = [
-      tokenOf(Buffer.alloc(32, 2), order),
-      tokenOf(secret, { ...order, store_alias: 'outra' }),
+      createOrderToken(Buffer.alloc(32, 2), order),
+      createOrderToken(secret, { ...order, store_alias: 'outra' }),
       token.replace('57-', '58-'),
       `${token.slice(0, 10)}${token[10] === 'A' ? 'B' : 'A'}${token.slice(11)}`,
       token.slice(0, -1),
@@ -275,33 +276,33 @@ describe('payment link of an order', () => {
       'é'.repeat(47),
     ]
     for (const other of others) {
-      expect(orderIdOf(secret, 'minha-loja', other), other).to.equal(null)
-      expect(isTokenOf(secret, other, order), other).to.equal(false)
+      expect(parseOrderToken(secret, 'minha-loja', other), other).to.equal(null)
+      expect(isOrderToken(secret, other, order), other).to.equal(false)
     }
-    expect(orderIdOf(secret, 'outra', token)).to.equal(null)
+    expect(parseOrderToken(secret, 'outra', token)).to.equal(null)
   })
 
   it('does not match an order with the same number in a restored database [ORDER-30]', () => {
     const later = { ...order, provider_reference: 'order-57-b' }
-    expect(orderIdOf(secret, 'minha-loja', token)).to.equal(57)
-    expect(isTokenOf(secret, token, later)).to.equal(false)
+    expect(parseOrderToken(secret, 'minha-loja', token)).to.equal(57)
+    expect(isOrderToken(secret, token, later)).to.equal(false)
   })
 
   it('exists while the order can be paid and the service has a public URL', () => {
-    expect(paymentUrlOf(links, order)).to.equal(`https://tillbook.example/pagar/minha-loja/${token}`)
+    expect(toPaymentUrl(links, order)).to.equal(`https://tillbook.example/pagar/minha-loja/${token}`)
     for (const status of ['failed', 'cancelled', 'pending'] as const)
-      expect(paymentUrlOf(links, { ...order, payments: [{ provider_payment_id: 'p', status }] })).to.not.equal(null)
+      expect(toPaymentUrl(links, { ...order, payments: [{ provider_payment_id: 'p', status }] })).to.not.equal(null)
     for (const status of ['paid', 'refunded'] as const)
-      expect(paymentUrlOf(links, { ...order, payments: [{ provider_payment_id: 'p', status }] })).to.equal(null)
-    expect(paymentUrlOf(links, { ...order, cancelled_at: '2026-11-21T08:00:00.000Z' })).to.equal(null)
-    expect(paymentUrlOf({ secret, publicUrl: null }, order)).to.equal(null)
+      expect(toPaymentUrl(links, { ...order, payments: [{ provider_payment_id: 'p', status }] })).to.equal(null)
+    expect(toPaymentUrl(links, { ...order, cancelled_at: '2026-11-21T08:00:00.000Z' })).to.equal(null)
+    expect(toPaymentUrl({ secret, publicUrl: null }, order)).to.equal(null)
   })
 
   it('has a form code that is not part of it [PAY-41]', () => {
-    const code = formCodeOf(secret, token)
+    const code = createFormCode(secret, token)
     expect(token).to.not.include(code)
     expect(isFormCode(secret, token, code)).to.equal(true)
-    for (const other of ['', token.slice(-22), formCodeOf(secret, `${token}x`)])
+    for (const other of ['', token.slice(-22), createFormCode(secret, `${token}x`)])
       expect(isFormCode(secret, token, other), other).to.equal(false)
   })
 })
@@ -322,11 +323,11 @@ const CARD = {
 
 describe('details of a payment', () => {
   it('are optional, each of them', () => {
-    expect(paymentDetailsOf(schema.parse({}))).to.deep.equal({})
-    expect(paymentDetailsOf(schema.parse({ card: null, end_to_end_id: null }))).to.deep.equal({})
-    expect(paymentDetailsOf(schema.parse({ card: {} }))).to.deep.equal({})
+    expect(toPaymentDetails(schema.parse({}))).to.deep.equal({})
+    expect(toPaymentDetails(schema.parse({ card: null, end_to_end_id: null }))).to.deep.equal({})
+    expect(toPaymentDetails(schema.parse({ card: {} }))).to.deep.equal({})
     const none = { brand: null, nsu: null, authorization: null, installments: null, acquirer_cnpj: null }
-    expect(paymentDetailsOf(schema.parse({ card: { integrated: false } }))).to.deep.equal({
+    expect(toPaymentDetails(schema.parse({ card: { integrated: false } }))).to.deep.equal({
       card: { ...none, integrated: false },
     })
   })
@@ -335,14 +336,14 @@ describe('details of a payment', () => {
     for (const none of ['', '-', 'N/A', '0', '000000']) {
       const card = { brand: 'visa', nsu: none, authorization: none, acquirer_cnpj: none }
       for (const each of [schema, z.object(uploadedDetailsShape)])
-        expect(paymentDetailsOf(each.parse({ card, end_to_end_id: none })), none).to.deep.equal({
+        expect(toPaymentDetails(each.parse({ card, end_to_end_id: none })), none).to.deep.equal({
           card: { ...CARD, nsu: null, authorization: null, acquirer_cnpj: null, installments: null, integrated: null },
         })
     }
   })
 
   it('keep a card as sent, the CNPJ of the acquirer without punctuation', () => {
-    expect(paymentDetailsOf(schema.parse({ card: CARD }))).to.deep.equal({
+    expect(toPaymentDetails(schema.parse({ card: CARD }))).to.deep.equal({
       card: { ...CARD, acquirer_cnpj: '01027058000191' },
     })
     for (const brand of ['visa', 'mastercard', 'elo', 'amex', 'hipercard', 'other'])
@@ -373,7 +374,7 @@ describe('details of a payment', () => {
 
   it('have the identifier of a Pix in letters and digits', () => {
     const end_to_end_id = 'E00038166201907261559y6j6mt9l0pi'
-    expect(paymentDetailsOf(schema.parse({ end_to_end_id }))).to.deep.equal({ end_to_end_id })
+    expect(toPaymentDetails(schema.parse({ end_to_end_id }))).to.deep.equal({ end_to_end_id })
     for (const wrong of ['E 1', 'x'.repeat(36), 1])
       expect(wrongFields({ end_to_end_id: wrong })).to.deep.equal(['end_to_end_id'])
   })

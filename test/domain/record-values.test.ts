@@ -5,19 +5,19 @@ import * as z from 'zod'
 import {
   AccessKey,
   Cest,
-  fiscalCodesOf,
   Gtin,
   isGtin,
   itemTaxProblem,
   itemTaxShape,
   Ncm,
+  pickFiscalCodes,
   readAccessKey,
   StateRegistration,
   withoutZeros,
 } from '#domain/fiscal-values.ts'
-import { brandPalette, contrastOf } from '#domain/images.ts'
+import { brandPalette, contrastColors } from '#domain/images.ts'
 import { Cnpj, isCnpj, isCpf, phoneKey, stateOfZip } from '#domain/person-values.ts'
-import { barcodeProblem, MetadataInput, mergedMetadata } from '#domain/record-values.ts'
+import { barcodeProblem, MetadataInput, mergeMetadata } from '#domain/record-values.ts'
 import { accessKeyOf, withCheckDigit } from '../support/access-key.ts'
 
 /** Example from the manual of the tax authorities. */
@@ -123,7 +123,7 @@ const STEPS = ['00', '33', '66', '99', 'cc', 'ff']
 
 describe('colours of a shop', () => {
   it('leave text legible on every surface, whatever the colour [PANEL-610]', () => {
-    expect(contrastOf('#000000', '#ffffff')).to.equal(21)
+    expect(contrastColors('#000000', '#ffffff')).to.equal(21)
     for (const red of STEPS)
       for (const green of STEPS)
         for (const blue of STEPS) {
@@ -138,7 +138,7 @@ describe('colours of a shop', () => {
             [accent.dark, '#0c1218'],
           ] as [string, string][]
           for (const [one, other] of pairs)
-            expect(contrastOf(one, other), `${color}: ${one} on ${other}`).to.be.at.least(4.5)
+            expect(contrastColors(one, other), `${color}: ${one} on ${other}`).to.be.at.least(4.5)
         }
   })
 
@@ -289,7 +289,7 @@ describe('tax fields of an item', () => {
   })
 
   it('are kept by sales with GTIN, NCM and CEST, without keys for empty ones [SALE-23]', () => {
-    expect(fiscalCodesOf({ ncm: '09012100', cest: null, origin: '0', cfop: '' })).to.deep.equal({
+    expect(pickFiscalCodes({ ncm: '09012100', cest: null, origin: '0', cfop: '' })).to.deep.equal({
       ncm: '09012100',
       origin: '0',
     })
@@ -319,18 +319,18 @@ describe('metadata', () => {
 
   it('merges keys: null and an empty text remove one, null the whole', () => {
     const before = { a: '1', b: '2' }
-    expect(mergedMetadata(before, undefined)).to.equal(before)
-    expect(mergedMetadata(before, { b: '3', c: '4' })).to.deep.equal({ a: '1', b: '3', c: '4' })
-    expect(mergedMetadata(before, { a: null, b: '' })).to.equal(null)
-    expect(mergedMetadata(before, {})).to.deep.equal(before)
-    expect(mergedMetadata(before, null)).to.equal(null)
-    expect(mergedMetadata(null, { a: '' })).to.equal(null)
+    expect(mergeMetadata(before, undefined)).to.equal(before)
+    expect(mergeMetadata(before, { b: '3', c: '4' })).to.deep.equal({ a: '1', b: '3', c: '4' })
+    expect(mergeMetadata(before, { a: null, b: '' })).to.equal(null)
+    expect(mergeMetadata(before, {})).to.deep.equal(before)
+    expect(mergeMetadata(before, null)).to.equal(null)
+    expect(mergeMetadata(null, { a: '' })).to.equal(null)
   })
 
   it('never has more than 20 keys', () => {
     const full = keys(20) as Record<string, string>
-    expect(mergedMetadata(full, { more: 'x' })).to.have.property('refused', 'validation_failed')
-    expect(mergedMetadata(full, { more: 'x', k0: null })).to.not.have.property('refused')
+    expect(mergeMetadata(full, { more: 'x' })).to.have.property('refused', 'validation_failed')
+    expect(mergeMetadata(full, { more: 'x', k0: null })).to.not.have.property('refused')
   })
 })
 

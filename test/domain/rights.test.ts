@@ -5,7 +5,6 @@ import {
   mayUpTo,
   PERMISSIONS,
   parseScopes,
-  permissionsOf,
   ROLE_PRESETS,
   ROLE_TRAITS,
   ROLES,
@@ -13,6 +12,7 @@ import {
   SEEING_PERMISSIONS,
   seesPersons,
   TILL_ROLES,
+  toRolePermissions,
 } from '#domain/rights.ts'
 
 describe('roles', () => {
@@ -56,9 +56,9 @@ describe('roles', () => {
   it('have the permissions that the company gave them; owners always have all [ROLE-110]', () => {
     const adjusted = { granted: ['sell', 'export'], limits: { return_goods: 500, give_discount: null } } as const
     const company = { clerk: adjusted, owner: adjusted }
-    expect(permissionsOf('clerk', company)).to.deep.equal({ role: 'clerk', ...adjusted })
-    expect(permissionsOf('owner', company).granted).to.deep.equal(PERMISSIONS)
-    expect(permissionsOf('manager', company)).to.equal(ROLE_PRESETS.manager)
+    expect(toRolePermissions('clerk', company)).to.deep.equal({ role: 'clerk', ...adjusted })
+    expect(toRolePermissions('owner', company).granted).to.deep.equal(PERMISSIONS)
+    expect(toRolePermissions('manager', company)).to.equal(ROLE_PRESETS.manager)
   })
 })
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { addDays, CalendarDate, daysFrom, easterOf, holidayOn, Instant, workingDayFrom } from '#domain/instant.ts'
+import { addDays, CalendarDate, daysFrom, easterSunday, holidayOn, Instant, workingDayFrom } from '#domain/instant.ts'
 import { toCents } from '#domain/money.ts'
-import { acquiredOf } from '#domain/payment-rules.ts'
+import { toAcquiredPayment } from '#domain/payment-rules.ts'
 
 const FIRST = Date.UTC(1900, 0, 2)
 const LAST = Date.UTC(9999, 11, 30)
@@ -170,7 +170,7 @@ describe('working days of acquirers', () => {
   ]
   for (const easter of EASTER)
     it(`know Easter of ${easter.slice(0, 4)} [TYPE-781]`, () => {
-      expect(easterOf(Number(easter.slice(0, 4)))).to.equal(easter)
+      expect(easterSunday(Number(easter.slice(0, 4)))).to.equal(easter)
     })
 
   const HOLIDAYS = {
@@ -199,7 +199,7 @@ describe('working days of acquirers', () => {
 
   const TERMS = { acquirer_rate: '2.00', acquirer_rate_2_6: '3.00', acquirer_rate_7_12: '4.00', settles_in_days: 30 }
   const settled = (instalments: number, terms: object = {}, cents = 100_000) =>
-    acquiredOf({ ...TERMS, ...terms }, { cents, instalments, daySold: () => '2026-11-20' })
+    toAcquiredPayment({ ...TERMS, ...terms }, { cents, instalments, daySold: () => '2026-11-20' })
 
   for (const [instalments, fee] of [
     [1, '20.00'],

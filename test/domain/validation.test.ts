@@ -6,7 +6,7 @@ import { V1_ROUTES } from '#api/api-v1.ts'
 import { CalendarDate, Instant } from '#domain/instant.ts'
 import { Money, Percentage, Quantity, SignedQuantity } from '#domain/money.ts'
 import { Cnpj } from '#domain/person-values.ts'
-import { describeIssues, invalid, refuse } from '#domain/refusals.ts'
+import { describeIssues, refuse, refuseField } from '#domain/refusals.ts'
 import { boundedText, Email, ExternalId, Id, limitedText, nameText, Phone } from '#domain/text.ts'
 import { SYNC_OPERATIONS } from '#till-sync/till-operations.ts'
 import { patternFaultsOf } from '../../tools/patterns.ts'
@@ -182,7 +182,7 @@ describe('refusals', () => {
   })
 
   it('name one invalid field in the format of a whole body', () => {
-    expect(invalid('amount', 'não confere')).to.deep.equal({
+    expect(refuseField('amount', 'não confere')).to.deep.equal({
       refused: 'validation_failed',
       details: { fields: { amount: ['não confere'] }, unknown_fields: [] },
     })

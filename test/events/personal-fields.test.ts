@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import * as z from 'zod'
 import { ITEM_TAX_FIELDS } from '#domain/fiscal-values.ts'
 import { PERSON_KINDS } from '#domain/person-values.ts'
-import { EVENT_TYPES, personalFieldsOf } from '#events/catalogue.ts'
-import { kindsOf } from '#events/event-definitions.ts'
+import { EVENT_TYPES, indexPersonalFields } from '#events/catalogue.ts'
+import { listSubjectKinds } from '#events/event-definitions.ts'
 
 interface Schema {
   readonly type?: string | readonly string[]
@@ -57,12 +57,13 @@ describe('personal fields of events', () => {
     it(`${type} marks every text about a person [LEDGER-5]`, () => {
       for (const shape of [...former.map(({ data }) => data), data]) {
         const texts = openTexts(z.toJSONSchema(shape) as Schema, '').map((path) => path.replace(/^changes\./, ''))
-        const impersonal = kindsOf(declared).includes('company') ? [...IMPERSONAL, ...OF_SHOPS] : IMPERSONAL
+        const impersonal = listSubjectKinds(declared).includes('company') ? [...IMPERSONAL, ...OF_SHOPS] : IMPERSONAL
         expect(texts.filter((path) => !impersonal.includes(path))).to.deep.equal([])
-        if (!kindsOf(declared).some((kind) => NAMED_THINGS.includes(kind))) expect(texts).not.to.include('name')
+        if (!listSubjectKinds(declared).some((kind) => NAMED_THINGS.includes(kind)))
+          expect(texts).not.to.include('name')
       }
-      for (const { person } of personalFieldsOf(EVENT_TYPES)({ type, version }))
-        expect(PERSON_KINDS).to.include.members(person === 'subject' ? kindsOf(declared) : [person.kind])
+      for (const { person } of indexPersonalFields(EVENT_TYPES)({ type, version }))
+        expect(PERSON_KINDS).to.include.members(person === 'subject' ? listSubjectKinds(declared) : [person.kind])
     })
   }
 
@@ -72,7 +73,7 @@ describe('personal fields of events', () => {
       [...Object.values(schema.properties ?? {}), ...(schema.anyOf ?? []), ...(schema.items ? [schema.items] : [])]
         .map(marks)
         .reduce((sum, count) => sum + count, 0)
-    const fieldsOf = personalFieldsOf(EVENT_TYPES)
+    const fieldsOf = indexPersonalFields(EVENT_TYPES)
     let found = 0
     for (const [type, { version, data }] of Object.entries(EVENT_TYPES)) {
       const fields = fieldsOf({ type, version })

@@ -1,5 +1,5 @@
 import { dateInZone } from '#domain/instant.ts'
-import { fromCents, fromThousandths, percentOf, percentOfCents, toCents, toThousandths } from '#domain/money.ts'
+import { fromCents, fromThousandths, percentOfCents, takePercent, toCents, toThousandths } from '#domain/money.ts'
 import { amountOfPart, type LinePart, shareDiscount } from '#domain/payment-rules.ts'
 import type { Json } from '../support/api.ts'
 import { textIn } from '../support/panel.ts'
@@ -357,7 +357,7 @@ function feesOf({ sales, returns, receivables }: ShopRecords, within: Instants):
     .flatMap(({ payments }) => payments)
     .map(({ payment_method, received, paid_at, reversed_at }: Json) => {
       if (payment_method !== 'debit_card') return 0
-      const fee = percentOf(centsIn(received), DEBIT)
+      const fee = takePercent(centsIn(received), DEBIT)
       return (within(paid_at) ? fee : 0) - (reversed_at !== null && within(reversed_at) ? fee : 0)
     })
   return [...ofSales, ...ofAccounts].reduce((sum, cents) => sum + cents, 0) / 100

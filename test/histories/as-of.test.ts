@@ -2,14 +2,14 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { v7 } from 'uuid'
 import type { ReadAnswer } from '#api/api-route.ts'
-import { answerAsOf } from '#api/read-as-of.ts'
+import { answerPast } from '#api/read-as-of.ts'
 import type { PersonPart } from '#domain/person-values.ts'
-import { type CompanyAsOf, withCompanyAsOf } from '#integrity/as-of.ts'
-import { type Envelope, isRefusal, streamOf } from '#ledger/command.ts'
+import { type CompanyAsOf, withPastCompany } from '#integrity/as-of.ts'
+import { type Envelope, isRefusal, streamName } from '#ledger/command.ts'
 import { advanceLedger, ensureLedger, lockLedger, openLedger } from '#ledger/ledgers.ts'
-import { project, refsOf } from '#ledger/projection.ts'
+import { collectRefs, project } from '#ledger/projection.ts'
 import { replay } from '#ledger/rebuild/replay.ts'
-import { createKeychain, keysOf, ownersOf, sealData } from '#ledger/sealed-fields.ts'
+import { createKeychain, listKeyOwners, personKeyRefs, sealData } from '#ledger/sealed-fields.ts'
 import { type AnyTable, isRowHistory } from '#ledger/table.ts'
 import { type Changes, createWorkingSet } from '#ledger/working-set.ts'
 import { writeRequest } from '#ledger/write/writer.ts'
@@ -127,7 +127,7 @@ describe('as of', () => {
         for (const { revision, answers } of moments) {
           await visit(company, { revision }, async (asOf) => {
             for (const { path, status, revision: told, text } of answers) {
-              const answer = await answerAsOf(asOf, path)
+              const answer = await answerPast(asOf, path)
               if (status === 404) expect(answer, path).to.deep.equal({ refused: 'not_found' })
               else {
                 expect(bodyOf(answer), `${path} as of ${revision}`).to.equal(text)
@@ -173,10 +173,10 @@ async function sealed({ keys }: Core): Promise<Envelope[]> {
   const keychain = createKeychain(keys.vault, v7)
   const set = createWorkingSet()
   const fieldsOf = readModel.personalFields
-  const owners = EVERY_EVENT.flatMap((event) => ownersOf(event, fieldsOf(event)))
+  const owners = EVERY_EVENT.flatMap((event) => listKeyOwners(event, fieldsOf(event)))
   set.queue(
     COMPANY_ID,
-    owners.flatMap(([subject, part]) => keysOf([subject], [part])),
+    owners.flatMap(([subject, part]) => personKeyRefs([subject], [part])),
   )
   await Promise.all(set.load(NOTHING))
   const events = EVERY_EVENT.map((event) => {
@@ -206,7 +206,7 @@ async function* replayed(): AsyncGenerator<[revision: number, rowsOf: (table: An
     },
   }
   for (const event of EVERY_EVENT) {
-    set.queue(COMPANY_ID, refsOf(readModel, event))
+    set.queue(COMPANY_ID, collectRefs(readModel, event))
     await Promise.all(set.load(NOTHING))
     project(readModel, noting, event)
     yield [event.revision, (table) => [...(made.get(table)?.values() ?? [])]]
@@ -233,7 +233,7 @@ describe('a table as of a revision', () => {
       const row = (await lockLedger(tx, [COMPANY_ID])).get(COMPANY_ID)
       if (!row) throw new Error('ledger not found')
       const commands = [await sealed(core)]
-      await core.store.append([{ stream: streamOf(COMPANY_ID), expectedRevision: -1, commands }], tx)
+      await core.store.append([{ stream: streamName(COMPANY_ID), expectedRevision: -1, commands }], tx)
       async function* all() {
         yield* EVERY_EVENT
       }
@@ -247,7 +247,7 @@ describe('a table as of a revision', () => {
   after(() => core.close())
 
   async function visit<T>(revision: number, work: (asOf: CompanyAsOf) => Promise<T>): Promise<T> {
-    const done = await withCompanyAsOf(core, COMPANY_ID, { revision }, async (asOf) => ({ value: await work(asOf) }))
+    const done = await withPastCompany(core, COMPANY_ID, { revision }, async (asOf) => ({ value: await work(asOf) }))
     if (isRefusal(done)) throw new Error(JSON.stringify(done))
     return done.value
   }

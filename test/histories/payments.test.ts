@@ -9,7 +9,7 @@ import { type Sandbox, startSandbox } from '#demo/provider-sandbox/sandbox-conso
 import { FORGERIES, forgery } from '#demo/provider-sandbox/sandbox-server.ts'
 import { type OrderStatus, readStatus } from '#domain/order-states.ts'
 import type { DataOf } from '#events/catalogue.ts'
-import { type Envelope, streamOf } from '#ledger/command.ts'
+import { type Envelope, streamName } from '#ledger/command.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { createProviderClient } from '#payments/provider-client.ts'
@@ -340,7 +340,7 @@ describe('an order, for any transitions and notifications of its payments,', fun
 
   async function eventsOf(id: number, from: number): Promise<Envelope[]> {
     const events: Envelope[] = []
-    for await (const event of shop.api.core.store.read(streamOf(shop.company.id), from))
+    for await (const event of shop.api.core.store.read(streamName(shop.company.id), from))
       if (event.subject === `order/${id}`) events.push(event)
     return events
   }

@@ -7,17 +7,17 @@ import { createPaymentType } from '#commands/store-commands.ts'
 import type { Calendar } from '#domain/instant.ts'
 import type { RecordKind } from '#domain/record-values.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
-import { kindsOf } from '#events/event-definitions.ts'
-import { withCompanyAsOf } from '#integrity/as-of.ts'
+import { listSubjectKinds } from '#events/event-definitions.ts'
+import { withPastCompany } from '#integrity/as-of.ts'
 import {
   type Envelope,
   GENESIS_HASH,
-  hashOf,
+  hashEnvelope,
   type Invocation,
   invoke,
   isRefusal,
   type Origin,
-  streamOf,
+  streamName,
 } from '#ledger/command.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import type { Request } from '#ledger/write/unit-of-work.ts'
@@ -221,7 +221,7 @@ for (const { name, store, runs } of STORES)
             // Each in its own past without earlier reads; and all in one.
             const groups = [...asked.map((one) => [one]), rotated(asked, place)]
             for (const group of groups) {
-              await withCompanyAsOf(core, companyId, { revision }, async ({ source, calendar }) => {
+              await withPastCompany(core, companyId, { revision }, async ({ source, calendar }) => {
                 const reader = new Reader(companyId, source, WHOLE)
                 for (const [question, ask] of group) {
                   const answer = toldOf(await ask({ reader, known, ...calendar }))
@@ -432,7 +432,7 @@ for (const { name, store, runs, expected } of REPLAYS)
 
     async function eventsOf({ id: companyId }: Opened): Promise<Envelope[]> {
       const events: Envelope[] = []
-      for await (const event of core.store.read(streamOf(companyId), 0)) events.push(event)
+      for await (const event of core.store.read(streamName(companyId), 0)) events.push(event)
       return events
     }
 
@@ -441,8 +441,8 @@ for (const { name, store, runs, expected } of REPLAYS)
       let previous = { hash: GENESIS_HASH, recorded_at: '' }
       for (const [revision, event] of events.entries()) {
         const { hash, ...rest } = event
-        expect(rest).to.include({ revision, stream: streamOf(companyId), previous_hash: previous.hash })
-        expect(hashOf(rest)).to.equal(hash)
+        expect(rest).to.include({ revision, stream: streamName(companyId), previous_hash: previous.hash })
+        expect(hashEnvelope(rest)).to.equal(hash)
         expect(event.recorded_at >= previous.recorded_at).to.equal(true)
         previous = event
       }
@@ -473,7 +473,9 @@ for (const { name, store, runs, expected } of REPLAYS)
         expect(type, event.type).to.be.an('object')
         expect(event.version).to.equal(type.version)
         expect(type.data.parse(event.data)).to.deep.equal(event.data)
-        expect(kindsOf(type).map((kind) => `${kind}/${(event.data as { id: number }).id}`)).to.include(event.subject)
+        expect(listSubjectKinds(type).map((kind) => `${kind}/${(event.data as { id: number }).id}`)).to.include(
+          event.subject,
+        )
         const text = JSON.stringify(event)
         for (const secret of secrets) expect(text).to.not.include(secret)
         seen.add(event.type)

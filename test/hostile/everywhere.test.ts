@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { createSessions, csrfTokenOf } from '#access/sessions.ts'
+import { createSessions, deriveCsrfToken } from '#access/sessions.ts'
 import { createUser } from '#commands/user-commands.ts'
 import { fromCents } from '#domain/money.ts'
 import { ROLES, type Role, SCOPES } from '#domain/rights.ts'
@@ -127,7 +127,7 @@ describe(`third attack: all interfaces at once (${TITLE})`, function () {
     })
     const sessions = createSessions(company.core.pool, () => {})
     const { token } = await sessions.issue({ userId, companyId: company.id, generation: 0, personGeneration: 0 })
-    return { cookie: `tillbook=${token}`, csrf: csrfTokenOf(token) }
+    return { cookie: `tillbook=${token}`, csrf: deriveCsrfToken(token) }
   }
 
   const json = (

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { createSessions, csrfTokenOf } from '#access/sessions.ts'
+import { createSessions, deriveCsrfToken } from '#access/sessions.ts'
 import { createUser } from '#commands/user-commands.ts'
 import { ROLES, type Role } from '#domain/rights.ts'
 import { PACK_DOWNLOAD } from '#panel/audit-pack-pages.tsx'
@@ -134,7 +134,7 @@ describe(`random attack on the panel (${TITLE})`, function () {
     })
     const sessions = createSessions(company.core.pool, () => {})
     const { token } = await sessions.issue({ userId, companyId: company.id, generation: 0, personGeneration: 0 })
-    return { role, cookie: `tillbook=${token}`, csrf: csrfTokenOf(token) }
+    return { role, cookie: `tillbook=${token}`, csrf: deriveCsrfToken(token) }
   }
 
   async function shown(address: string): Promise<string> {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { type AdjustedRoles, permissionsOf } from '#domain/rights.ts'
+import { type AdjustedRoles, toRolePermissions } from '#domain/rights.ts'
 import { mayOpen } from '#panel/page-context.ts'
 import type { PanelRoute } from '#panel/panel-route.ts'
 import { PANEL_ROUTES } from '#panel/routes.ts'
@@ -89,7 +89,7 @@ describe(`hostile requests to the panel (${TITLE})`, function () {
       'select roles from companies where company_id = $1',
       [panel.company.id],
     )
-    return mayOpen(permissionsOf('clerk', rows[0]?.roles), route)
+    return mayOpen(toRolePermissions('clerk', rows[0]?.roles), route)
   }
 
   /** Sends a request as a visitor; failures show the request. */

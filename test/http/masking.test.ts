@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { MASKED } from '#domain/person-values.ts'
-import { keptDetails, maskedBody, maskedPath, maskedQuery } from '#http/request-log.ts'
+import { formatDetails, maskBody, maskPath, maskQuery } from '#http/request-log.ts'
 
-const masked = (body: unknown) => JSON.parse(maskedBody(body))
+const masked = (body: unknown) => JSON.parse(maskBody(body))
 
 describe('masking in the request log [KIT-54]', () => {
   it('keeps the structure of a body, and numbers and codes in the fields of the contract', () => {
@@ -48,10 +48,10 @@ describe('masking in the request log [KIT-54]', () => {
     const key = `tb_live_${'x'.repeat(32)}`
     const body = { token: 'abc', url: 'https://a.example/?k=1', external_id: key, method: 'whsec_abc', [key]: 1 }
     expect(JSON.stringify(masked(body))).not.to.match(/abc|tb_live|whsec|example/)
-    expect(maskedQuery(`api_key=${key}&${key}=1&cursor=eyJhIjoiQW5hIn0&limit=5`)).to.equal(
+    expect(maskQuery(`api_key=${key}&${key}=1&cursor=eyJhIjoiQW5hIn0&limit=5`)).to.equal(
       `api_key=${MASKED}&${MASKED}=${MASKED}&cursor=${MASKED}&limit=5`,
     )
-    expect(maskedPath(`/sales/${key}`)).to.equal(`/sales/${MASKED}`)
+    expect(maskPath(`/sales/${key}`)).to.equal(`/sales/${MASKED}`)
   })
 
   it('keeps paths with ids, without personal data', () => {
@@ -62,15 +62,15 @@ describe('masking in the request log [KIT-54]', () => {
       '/customers/by-external/CLI-7',
       '/webhooks/1/deliveries/01a1ff3b-072b-72de-a0db-ab14c82137af',
     ])
-      expect(maskedPath(path)).to.equal(path)
-    expect(maskedPath('/customers/by-external/ana%40b.example')).to.equal(`/customers/by-external/${MASKED}`)
-    expect(maskedPath('/customers/52998224725')).to.equal(`/customers/${MASKED}`)
-    expect(maskedPath('/x/%E0%A4%A')).to.equal(`/x/${MASKED}`)
+      expect(maskPath(path)).to.equal(path)
+    expect(maskPath('/customers/by-external/ana%40b.example')).to.equal(`/customers/by-external/${MASKED}`)
+    expect(maskPath('/customers/52998224725')).to.equal(`/customers/${MASKED}`)
+    expect(maskPath('/x/%E0%A4%A')).to.equal(`/x/${MASKED}`)
   })
 
   it('keeps numbers and codes of a query, and masks search terms', () => {
-    expect(maskedQuery('')).to.equal(null)
-    expect(maskedQuery('q=ana&name=Ana&document=52998224725&status=pending&due_from=2026-11-01')).to.equal(
+    expect(maskQuery('')).to.equal(null)
+    expect(maskQuery('q=ana&name=Ana&document=52998224725&status=pending&due_from=2026-11-01')).to.equal(
       `q=${MASKED}&name=${MASKED}&document=${MASKED}&status=pending&due_from=2026-11-01`,
     )
   })
@@ -80,7 +80,7 @@ describe('masking in the request log [KIT-54]', () => {
     let deep: unknown = 1
     for (let n = 0; n < 5_000; n++) deep = { items: [deep] }
     for (const body of [wide, deep, Array(50_000).fill({ amount: '1.00' }), { external_id: 'x'.repeat(60) }]) {
-      const text = maskedBody(body)
+      const text = maskBody(body)
       expect(Buffer.byteLength(text)).to.be.at.most(4_096)
       expect(text.length).to.be.above(20)
     }
@@ -89,6 +89,6 @@ describe('masking in the request log [KIT-54]', () => {
 
   it('keeps the reason of a refusal, with the names of unknown fields if they look like names', () => {
     const details = { fields: { price: ['deve ser um valor'] }, unknown_fields: ['preco', 'Ana Prado <a@b.example>'] }
-    expect(JSON.parse(keptDetails(details))).to.deep.equal({ ...details, unknown_fields: ['preco', MASKED] })
+    expect(JSON.parse(formatDetails(details))).to.deep.equal({ ...details, unknown_fields: ['preco', MASKED] })
   })
 })

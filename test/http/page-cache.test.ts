@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { representationOf } from '#http/answers.ts'
-import { messageOf } from '#http/problems.ts'
+import { toRepresentation } from '#http/answers.ts'
+import { formatProblem } from '#http/problems.ts'
 import { createPageCache, type PageCache, type PageMoment } from '#http/traffic.ts'
 
 const MOMENT: PageMoment = { revision: 7, tables: 16_700, today: '2026-03-10' }
 const KIB = 1_024
-const page = (size_bytes: number) => representationOf(Buffer.alloc(size_bytes, 'x'))
+const page = (size_bytes: number) => toRepresentation(Buffer.alloc(size_bytes, 'x'))
 
 /** Cache in which all keys were already requested once. */
 function cacheOf(capacity_bytes: number): PageCache {
@@ -101,7 +101,7 @@ describe('page cache', () => {
   it('copies a page, because the buffer of its response is reused', () => {
     const cache = cacheOf(10 * KIB)
     const body = Buffer.from('{}')
-    cache.keep('1 /sales', MOMENT, { ...representationOf(body), gzip: body, br: body })
+    cache.keep('1 /sales', MOMENT, { ...toRepresentation(body), gzip: body, br: body })
     body.fill('x')
     const { identity, gzip, br } = cache.find('1 /sales', MOMENT) ?? {}
     for (const kept of [identity, gzip, br]) {
@@ -137,9 +137,9 @@ describe('page cache', () => {
 describe('message of a mismatch of a return', () => {
   it('names the sum, or the part on credit if the sum is right [RETURN-2] [RETURN-5]', () => {
     const due = { due: '10.00', refunded: '9.00', on_credit: '4.00' }
-    expect(messageOf('payment_mismatch', due)).to.include('devem somar 10.00')
-    const onCredit = messageOf('payment_mismatch', { ...due, refunded: '10.00' })
+    expect(formatProblem('payment_mismatch', due)).to.include('devem somar 10.00')
+    const onCredit = formatProblem('payment_mismatch', { ...due, refunded: '10.00' })
     expect(onCredit).to.include('4.00 deve ser na forma a prazo').and.not.include('somar')
-    expect(messageOf('payment_mismatch')).to.equal('Os pagamentos não somam o total da venda.')
+    expect(formatProblem('payment_mismatch')).to.equal('Os pagamentos não somam o total da venda.')
   })
 })

@@ -12,7 +12,7 @@ import { expect } from 'chai'
 import express from 'express'
 import { createAddressLimit } from '#access/login-limits.ts'
 import { answerProblem } from '#http/edge.ts'
-import { renewTls, SERVER_LIMITS, serverOf, watchPace, watchReaders } from '#http/server.ts'
+import { createAppServer, renewTls, SERVER_LIMITS, watchPace, watchReaders } from '#http/server.ts'
 import { expectRate } from '../support/answers.ts'
 import { type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { CERTIFICATES } from '../support/tls.ts'
@@ -419,7 +419,7 @@ describe('client that reads a streamed response', () => {
     })
     const limits = { ...SERVER_LIMITS, look_ms: 20, reader_ms: 300, readerBytesPerSecond }
     const tls = isTls ? { certFile: join(folder, 'cert.pem'), keyFile: join(folder, 'key.pem') } : null
-    const server = serverOf(app, {
+    const server = createAppServer(app, {
       newId: () => 'id',
       answer: answerProblem,
       addresses: createAddressLimit({ perMinute: 1_000_000 }),
@@ -484,7 +484,7 @@ describe('server with a certificate', () => {
   it('speaks HTTPS, and loads a renewed certificate without a restart [PANEL-104]', async () => {
     const app = express().get('/', (request, response) => void response.send(request.secure ? 'secure' : 'plain'))
     const faults: unknown[] = []
-    const server = serverOf(app, {
+    const server = createAppServer(app, {
       newId: () => 'id',
       answer: answerProblem,
       addresses: createAddressLimit({ perMinute: 1_000_000 }),

@@ -1,7 +1,7 @@
-import { invalid } from '#domain/refusals.ts'
+import { refuseField } from '#domain/refusals.ts'
 import { accept, command, invoke, isRefusal } from '#ledger/command.ts'
 import type { Reactor, ReadModel } from '#ledger/projection.ts'
-import { byPk, ddlOf, table } from '#ledger/table.ts'
+import { byPk, table, toDdl } from '#ledger/table.ts'
 import { idempotentAnswers } from '#ledger/write/idempotency.ts'
 import type { Request } from '#ledger/write/unit-of-work.ts'
 
@@ -79,8 +79,8 @@ export const echo: Reactor = {
   },
 }
 
-export const counterDdl = ddlOf(counters, 'read')
-export const echoDdl = ddlOf(echoes, 'ops')
+export const counterDdl = toDdl(counters, 'read')
+export const echoDdl = toDdl(echoes, 'ops')
 
 interface AdditionInput {
   readonly id: number
@@ -104,7 +104,7 @@ export const addToCounter = command<AdditionInput>({
   decide(rows, { id, by, limit = Number.POSITIVE_INFINITY, bug, secret, onDecide }, { companyId, now }) {
     onDecide?.()
     if (bug) throw new Error('a bug in decide')
-    if ((rows.get(counterById(id))?.value ?? 0) + by > limit) return invalid('by', 'too much')
+    if ((rows.get(counterById(id))?.value ?? 0) + by > limit) return refuseField('by', 'too much')
     const added = { type: 'CounterAdded', version: 1, subject: `counter/${id}`, data: { id, by } }
     return accept('updated', added.subject, [added], secret === undefined ? [] : [secretRow(companyId, secret, now)])
   },

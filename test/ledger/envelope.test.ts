@@ -10,18 +10,18 @@ import {
   companyIdOfStream,
   type Envelope,
   GENESIS_HASH,
-  hashOf,
+  hashEnvelope,
   type NewEvent,
-  streamOf,
+  streamName,
 } from '#ledger/command.ts'
 import { readNewest } from '#ledger/port.ts'
 import {
   CannotOpen,
+  listSealingKeys,
   openData,
   type PersonalField,
   type PersonKeys,
   sealData,
-  sealedWith,
 } from '#ledger/sealed-fields.ts'
 import { readModel } from '#projections/index.ts'
 import { EVERY_EVENT } from '../support/every-event.ts'
@@ -71,7 +71,7 @@ const HASH = 'e6477bfc4cb969ea8fb90fffbace70c041a8c6951b7c55f1178df1657549cff3'
 describe('envelope', () => {
   it('is hashed as lowercase hex SHA-256 of the UTF-8 of its canonical JSON (RFC 8785) [LEDGER-2]', () => {
     expect(createHash('sha256').update(Buffer.from(CANONICAL, 'utf8')).digest('hex')).to.equal(HASH)
-    expect(hashOf(ENVELOPE)).to.equal(HASH)
+    expect(hashEnvelope(ENVELOPE)).to.equal(HASH)
   })
 
   it('has the same hash for any order of members, and after a JSON round trip [LEDGER-2]', () => {
@@ -84,12 +84,12 @@ describe('envelope', () => {
           .map(([key, member]) => [key, reversed(member)]),
       )
     }
-    expect(hashOf(reversed(ENVELOPE) as typeof ENVELOPE)).to.equal(HASH)
+    expect(hashEnvelope(reversed(ENVELOPE) as typeof ENVELOPE)).to.equal(HASH)
     fc.assert(
       fc.property(fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue()), (data) => {
         const envelope = { ...ENVELOPE, data }
-        expect(hashOf(JSON.parse(JSON.stringify(envelope)))).to.equal(hashOf(envelope))
-        expect(hashOf(reversed(envelope) as typeof ENVELOPE)).to.equal(hashOf(envelope))
+        expect(hashEnvelope(JSON.parse(JSON.stringify(envelope)))).to.equal(hashEnvelope(envelope))
+        expect(hashEnvelope(reversed(envelope) as typeof ENVELOPE)).to.equal(hashEnvelope(envelope))
       }),
     )
   })
@@ -131,13 +131,13 @@ describe('envelope', () => {
       { ...ENVELOPE, note: null },
       (({ request_id: _, ...rest }) => rest)(ENVELOPE),
     ]
-    const hashes = changed.map((envelope) => hashOf(envelope as typeof ENVELOPE))
+    const hashes = changed.map((envelope) => hashEnvelope(envelope as typeof ENVELOPE))
     expect(new Set([...hashes, HASH]).size).to.equal(changed.length + 1)
   })
 
   it('cannot be hashed with values that JSON cannot represent', () => {
     for (const amount of [Number.NaN, Number.POSITIVE_INFINITY, 1n]) {
-      expect(() => hashOf({ ...ENVELOPE, data: { amount } })).to.throw()
+      expect(() => hashEnvelope({ ...ENVELOPE, data: { amount } })).to.throw()
     }
   })
 
@@ -148,9 +148,12 @@ describe('envelope', () => {
   })
 
   it('belongs to the stream of its company, and the stream name identifies the company [LEDGER-1]', () => {
-    expect(streamOf(7)).to.equal('company-7')
+    expect(streamName(7)).to.equal('company-7')
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (id) => companyIdOfStream(streamOf(id)) === id),
+      fc.property(
+        fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+        (id) => companyIdOfStream(streamName(id)) === id,
+      ),
     )
     for (const other of [
       'company-',
@@ -209,7 +212,7 @@ const sealedBy = (event: Envelope, keyOf: (subject: string, part: PersonPart) =>
     ...event,
     data: sealData(event, event.id, readModel.personalFields(event), keyOf).stored,
   }
-  return { ...unhashed, hash: hashOf(unhashed), data: unhashed.data }
+  return { ...unhashed, hash: hashEnvelope(unhashed), data: unhashed.data }
 }
 
 /** Event with many personal fields. */
@@ -227,11 +230,11 @@ describe('sealed fields', () => {
         const stored = JSON.parse(JSON.stringify(sealedBy(clear, keyOf))) as Envelope
         expect(clear).to.deep.equal(before)
         expectSealed([stored])
-        expect(sealedWith(stored, fields)).to.have.length(personalValues(clear).length)
+        expect(listSealingKeys(stored, fields)).to.have.length(personalValues(clear).length)
         expect(openData(stored, fields, secrets)).to.deep.equal(clear.data)
         expect(Object.keys(stored.data)).to.deep.equal(Object.keys(clear.data))
         const { hash, ...rest } = stored
-        expect(hash).to.equal(hashOf(rest))
+        expect(hash).to.equal(hashEnvelope(rest))
       }),
       150,
     )

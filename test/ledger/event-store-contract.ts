@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { companyIdOfStream, type Envelope, hashOf, streamOf } from '#ledger/command.ts'
+import { companyIdOfStream, type Envelope, hashEnvelope, streamName } from '#ledger/command.ts'
 import { type Append, type EventStore, WrongExpectedRevision } from '#ledger/port.ts'
 import { ordinary, type Sketch, sealedAfter } from './sealed-events.ts'
 
@@ -12,7 +12,7 @@ export interface OpenStore {
 
 /** Stores may outlive a run, so every test uses new streams. */
 let nextCompany = Date.now() * 1000
-const freshStream = (): string => streamOf(nextCompany++)
+const freshStream = (): string => streamName(nextCompany++)
 
 /** Contract of every event store. */
 export function describeEventStore(name: string, open: () => Promise<OpenStore>): void {
@@ -81,7 +81,7 @@ export function describeEventStore(name: string, open: () => Promise<OpenStore>)
       ])
       const stored = await read()
       expect(stored.map((event) => JSON.stringify(event))).to.deep.equal(events.map((event) => JSON.stringify(event)))
-      for (const { hash, ...rest } of stored) expect(hashOf(rest)).to.equal(hash)
+      for (const { hash, ...rest } of stored) expect(hashEnvelope(rest)).to.equal(hash)
     })
 
     const wrong: [string, number, number][] = [
@@ -159,7 +159,7 @@ export function describeEventStore(name: string, open: () => Promise<OpenStore>)
       const stored = await read()
       expect(stored.map((event) => event.revision)).to.deep.equal(events.map((_, position) => position))
       expect(stored.map((event) => event.hash)).to.deep.equal(events.map((event) => event.hash))
-      for (const { hash, ...rest } of stored) expect(hashOf(rest)).to.equal(hash)
+      for (const { hash, ...rest } of stored) expect(hashEnvelope(rest)).to.equal(hash)
     })
 
     it('lists every company stream once', async () => {

@@ -3,8 +3,8 @@ import type { Pool } from 'pg'
 import * as z from 'zod'
 import { registerCompany } from '#commands/company-commands.ts'
 import { CreateStoreInput, createStore } from '#commands/store-commands.ts'
-import { eventType, money, newVersion, text, upcasterOf } from '#events/event-definitions.ts'
-import { streamOf } from '#ledger/command.ts'
+import { createUpcaster, eventType, money, newVersion, text } from '#events/event-definitions.ts'
+import { streamName } from '#ledger/command.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { type Append, WrongExpectedRevision } from '#ledger/port.ts'
 import { CopyDiffers, copyLedgers } from '#ledger/stores/copy-ledgers.ts'
@@ -213,7 +213,7 @@ describe('upcaster', () => {
     ...data,
     price: `${revision}.00`,
   }))
-  const upcast = upcasterOf({ Noted })
+  const upcast = createUpcaster({ Noted })
   const stored = (version: number, data: object) => {
     const [event] = sealedAfter('company-1', null, [{ type: 'Noted', subject: 'thing/1', data }])
     if (!event) throw new Error('one event was asked for')
@@ -262,13 +262,13 @@ describe('copy of all ledgers to another store', () => {
   after(() => api.close())
 
   const copy = () => copyLedgers(api.core.store, target)
-  const lengths = () => companies.map(({ id }) => target.events(streamOf(id)).length)
+  const lengths = () => companies.map(({ id }) => target.events(streamName(id)).length)
 
   it('contains the same events, with the same revisions, ids and hashes [LEDGER-15]', async () => {
     const { streams, events, known } = await copy()
     expect({ streams, known }).to.deep.equal({ streams: 2, known: 0 })
     for (const { id } of companies) {
-      expect(target.events(streamOf(id))).to.deep.equal(await collect(api.core.store.read(streamOf(id), 0)))
+      expect(target.events(streamName(id))).to.deep.equal(await collect(api.core.store.read(streamName(id), 0)))
     }
     expect(events).to.equal(lengths().reduce((sum, length) => sum + length, 0))
   })
@@ -304,7 +304,7 @@ describe('copy of all ledgers to another store', () => {
 
   it('stops if the target contains other events [LEDGER-15]', async () => {
     const [company] = companies
-    const stream = streamOf(company?.id ?? 0)
+    const stream = streamName(company?.id ?? 0)
     const [first] = await collect(api.core.store.read(stream, 0))
     if (!first) throw new Error('the source is empty')
     const other = { ...first, hash: 'f'.repeat(64) }

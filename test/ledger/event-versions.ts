@@ -8,11 +8,11 @@ import * as z from 'zod'
 import { createCategory } from '#commands/category-commands.ts'
 import { registerCompany } from '#commands/company-commands.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
-import { newVersion, text, upcasterOf } from '#events/event-definitions.ts'
-import { withCompanyAsOf } from '#integrity/as-of.ts'
+import { createUpcaster, newVersion, text } from '#events/event-definitions.ts'
+import { withPastCompany } from '#integrity/as-of.ts'
 import { exportLines, verifyExport } from '#integrity/ledger-export.ts'
 import { verifyLedger } from '#integrity/verify.ts'
-import { accept, command, type Envelope, hashOf, isRefusal, streamOf } from '#ledger/command.ts'
+import { accept, command, type Envelope, hashEnvelope, isRefusal, streamName } from '#ledger/command.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { type Note, type OutsideStore, searchNewest } from '#ledger/port.ts'
 import type { Reactor, ReadModel } from '#ledger/projection.ts'
@@ -46,7 +46,7 @@ const CategoryCreated = newVersion(
 const tomorrow: ReadModel = {
   ...readModel,
   version: `${readModel.version}-tomorrow`,
-  upcast: upcasterOf({ ...EVENT_TYPES, CategoryCreated }),
+  upcast: createUpcaster({ ...EVENT_TYPES, CategoryCreated }),
   projections: readModel.projections.map((projection) => {
     const today = projection.on.CategoryCreated
     if (!today) return projection
@@ -163,7 +163,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
     async function leave(
       events: readonly { readonly version: number; readonly subject: string; readonly data: object }[],
     ) {
-      let last = (await collect(core.store.read(streamOf(companyId), 0))).at(-1) as Envelope
+      let last = (await collect(core.store.read(streamName(companyId), 0))).at(-1) as Envelope
       const left = events.map(({ version, subject, data }) => {
         const { hash: previous_hash, ...rest } = last
         const head = {
@@ -175,7 +175,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
           subject,
           previous_hash,
         }
-        last = { ...head, data, hash: hashOf({ ...head, data }) }
+        last = { ...head, data, hash: hashEnvelope({ ...head, data }) }
         return last
       })
       await inTransaction(core.pool, (tx) => core.store.append([appendOf(left)], tx))
@@ -211,7 +211,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
       const made = await runAsSystem<{ id: number; name: string }>(core.writer, companyId, labelCategory, 'Bolos')
       expect(made).to.include({ name: 'Bolos' })
       expect(await names()).to.deep.equal(['Pães', 'Doces', 'Bolos'])
-      const stored = await collect(core.store.read(streamOf(companyId), 1))
+      const stored = await collect(core.store.read(streamName(companyId), 1))
       expect(stored.map(({ version }) => version)).to.deep.equal([1, 1, 2])
     })
 
@@ -235,7 +235,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
 
     it('as-of reads show every past revision', async () => {
       for (const [revision, count] of [0, 1, 2, 3, 4, 5].entries()) {
-        const then = await withCompanyAsOf(core, companyId, { revision }, async ({ source }) =>
+        const then = await withPastCompany(core, companyId, { revision }, async ({ source }) =>
           names(new Reader(companyId, source, WHOLE)),
         )
         expect(then).to.deep.equal(['Pães', 'Doces', 'Bolos', 'Tortas', 'Cafés'].slice(0, count))
@@ -261,16 +261,16 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
     it('a copy of the ledger equals the ledger', async () => {
       const copy = createOutsideStore()
       await copyLedgers(core.store, copy)
-      expect(await collect(copy.read(streamOf(companyId), 0))).to.deep.equal(
-        await collect(core.store.read(streamOf(companyId), 0)),
+      expect(await collect(copy.read(streamName(companyId), 0))).to.deep.equal(
+        await collect(core.store.read(streamName(companyId), 0)),
       )
     })
 
     it('the history of a record shows the newest version with the hash of the stored event', async () => {
-      const stored = (await collect(core.store.read(streamOf(companyId), 0))).at(1) as Envelope
+      const stored = (await collect(core.store.read(streamName(companyId), 0))).at(1) as Envelope
       const { type, subject, revision } = stored
       const wanted = { fromRevision: 0, toRevision: 5, types: [type], subject, limit: 10 }
-      const { events } = await searchNewest({ ...core, model: tomorrow }, streamOf(companyId), wanted)
+      const { events } = await searchNewest({ ...core, model: tomorrow }, streamName(companyId), wanted)
       const { id } = stored.data as { id: number }
       expect(events.map(({ json }) => JSON.parse(json))).to.deep.equal([
         { ...stored, version: 2, data: { id, external_id: null, label: { text: 'Pães' } } },
@@ -288,7 +288,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
           .that.includes('this program is older than the ledger: it does not know version 2 of CategoryCreated')
       isOlder(await catchUp(readModel).catch((error: unknown) => error))
       expect(await head()).to.deep.equal(before)
-      const past = withCompanyAsOf({ ...core, model: readModel }, companyId, { revision: 5 }, async () => {})
+      const past = withPastCompany({ ...core, model: readModel }, companyId, { revision: 5 }, async () => {})
       expect(await past.catch((error: unknown) => error))
         .to.be.instanceOf(Unavailable)
         .with.property('message', 'the read model has another version')

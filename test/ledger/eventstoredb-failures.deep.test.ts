@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type Envelope, STREAM_PREFIX, streamOf } from '#ledger/command.ts'
+import { type Envelope, STREAM_PREFIX, streamName } from '#ledger/command.ts'
 import { type Note, type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { Unavailable } from '#lib/errors.ts'
@@ -53,7 +53,7 @@ describe('EventStoreDB adapter during server failures', () => {
   beforeEach(async () => {
     server = await startFakeEventStoreDb()
     store = createEventStoreDb(server.url)
-    stream = streamOf(nextCompany++)
+    stream = streamName(nextCompany++)
   })
   afterEach(async () => {
     await store.close()
@@ -80,8 +80,8 @@ describe('EventStoreDB adapter during server failures', () => {
   }
   for (const [fault, what] of Object.entries(FAILURES))
     it(`reports an unknown outcome of an append if ${what}, and accepts its retry [LEDGER-44]`, async () => {
-      await append(sealed(1, null, streamOf(700_000)))
-      const all = [sealed(3), sealed(2, null, streamOf(700_001))]
+      await append(sealed(1, null, streamName(700_000)))
+      const all = [sealed(3), sealed(2, null, streamName(700_001))]
       server.faults.push(fault as Fault)
       const failures = await Promise.all(all.map((events) => failureOf(append(events))))
       expect(failures.some((failure) => failure instanceof Error)).to.equal(true)
@@ -102,10 +102,10 @@ describe('EventStoreDB adapter during server failures', () => {
     const outcomes = await Promise.all(waiting.map(failureOf))
     expect(outcomes[0]).to.be.instanceOf(Error).and.not.instanceOf(WrongExpectedRevision)
     for (const outcome of outcomes.slice(1)) expect(outcome).to.be.instanceOf(Unavailable)
-    expect(await failureOf(append(sealed(1, null, streamOf(900_001))))).to.be.instanceOf(Unavailable)
+    expect(await failureOf(append(sealed(1, null, streamName(900_001))))).to.be.instanceOf(Unavailable)
     server.thaw()
     await until(async () => store.ping().then(() => true), { what: 'an answer' })
-    expect(stored(streamOf(900_001))).to.deep.equal([])
+    expect(stored(streamName(900_001))).to.deep.equal([])
     expect((await collect(store.read(stream, 0))).slice(0, 2)).to.deep.equal(events)
   }).timeout(60_000)
 
@@ -151,7 +151,7 @@ describe('EventStoreDB adapter during server failures', () => {
     for (let round = 0; round < 6; round++) {
       const before = server.all.length
       const appends = Array.from({ length: 40 }, (_, n) => {
-        const name = streamOf(1000 + round * 40 + n)
+        const name = streamName(1000 + round * 40 + n)
         streams.push(name)
         const events = sealedAfter(
           name,
@@ -210,7 +210,7 @@ describe('EventStoreDB adapter during server failures', () => {
   async function callsOf(batches: boolean): Promise<ReadonlyMap<string, number>> {
     const other = await startFakeEventStoreDb({ batches })
     const client = createEventStoreDb(other.url)
-    const all = Array.from({ length: 300 }, (_, n) => sealed(1, null, streamOf(800_000 + n)))
+    const all = Array.from({ length: 300 }, (_, n) => sealed(1, null, streamName(800_000 + n)))
     await Promise.all(all.map((events) => client.append([appendOf(events)], NO_TRANSACTION)))
     await client.close()
     await other.close()

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { createCustomer } from '#commands/person-commands.ts'
-import { hashOf, streamOf } from '#ledger/command.ts'
+import { hashEnvelope, streamName } from '#ledger/command.ts'
 import type { OutsideStore } from '#ledger/port.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { readModel } from '#projections/index.ts'
@@ -45,10 +45,10 @@ export function describeServiceOn(name: string, open: () => OutsideStore): void 
       (await company.post('/catalog/items', { name: 'Café', price: '18.90', stock })).body.data.id
 
     async function expectWholeLedger(): Promise<number> {
-      const events = await collect(store.read(streamOf(company.id), 0))
+      const events = await collect(store.read(streamName(company.id), 0))
       for (const [position, { hash, ...rest }] of events.entries()) {
         expect(rest.revision).to.equal(position)
-        expect(hash).to.equal(hashOf(rest))
+        expect(hash).to.equal(hashEnvelope(rest))
       }
       const reply = await company.get('/me')
       expect(reply.headers.get('x-ledger-revision')).to.equal(String(events.length - 1))

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { companyIdOfStream, streamOf } from '#ledger/command.ts'
+import { companyIdOfStream, streamName } from '#ledger/command.ts'
 import type { Note, OutsideStore } from '#ledger/port.ts'
 import { appendOf, collect } from './event-store-contract.ts'
 import { ordinary, sealedAfter } from './sealed-events.ts'
@@ -15,7 +15,7 @@ export function describeOutsideStore(name: string, open: () => OutsideStore): vo
     })
     after(() => store.close())
 
-    const append = async (count: number, stream = streamOf(nextCompany++)): Promise<string> => {
+    const append = async (count: number, stream = streamName(nextCompany++)): Promise<string> => {
       const events = sealedAfter(stream, null, ordinary(count))
       await store.append([appendOf(events)], { query: () => Promise.reject(new Error('has no transaction')) })
       return stream

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { type AnyRef, byKey, byPk, ddlOf, table } from '#ledger/table.ts'
+import { type AnyRef, byKey, byPk, table, toDdl } from '#ledger/table.ts'
 import { createWorkingSet, type WorkingSet } from '#ledger/working-set.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type BulkTransaction, inTransaction, type Transaction } from '#postgres/transaction.ts'
@@ -65,8 +65,8 @@ export function usePeople(): { readonly pool: Pool } {
   before(async () => {
     pool = createPool(database.url, { max: 2, pipeline: true })
     await pool.query('create schema if not exists read')
-    await pool.query(ddlOf(people, 'read'))
-    await pool.query(ddlOf(emails, 'read'))
+    await pool.query(toDdl(people, 'read'))
+    await pool.query(toDdl(emails, 'read'))
   })
   beforeEach(() => pool.query('truncate people, emails'))
   after(() => pool?.end())

@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import type { EventStore } from '#ledger/port.ts'
-import { type ReadModel, versionOf } from '#ledger/projection.ts'
+import { hashModelVersion, type ReadModel } from '#ledger/projection.ts'
 import { ensureReadModel, REBUILD_LOCK } from '#ledger/rebuild/rebuild.ts'
 import { type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/verify-tables.ts'
-import { purgeFormer, readSchemasOf } from '#ledger/rebuild/version.ts'
+import { listReadSchemas, purgeFormer } from '#ledger/rebuild/version.ts'
 import { loadStatement } from '#ledger/table.ts'
 import { writeRequest } from '#ledger/write/writer.ts'
 import { IncompatibleVersion } from '#lib/errors.ts'
@@ -81,7 +81,7 @@ describe('read schema', () => {
 
   it('stays available to older processes until their tables are emptied [OPS-37]', async () => {
     await given.fill()
-    const older = createPool(database.url, { max: 1, read_schemas: readSchemasOf(counterModel) })
+    const older = createPool(database.url, { max: 1, read_schemas: listReadSchemas(counterModel) })
     const sum = async () =>
       (await older.query({ name: 'sum', text: 'select sum(value)::int from counters' })).rows[0].sum
     expect(await sum()).to.equal(60)
@@ -199,9 +199,13 @@ describe('read schema', () => {
     const [projection] = counterModel.projections as [ReadModel['projections'][number]]
     const [table] = projection.tables as [ReadModel['projections'][number]['tables'][number]]
     const wider = { ...projection, tables: [{ ...table, columns: { ...table.columns, note: 'text' as const } }] }
-    const versions = [versionOf([projection], 1), versionOf([projection], 2), versionOf([wider], 1)]
+    const versions = [
+      hashModelVersion([projection], 1),
+      hashModelVersion([projection], 2),
+      hashModelVersion([wider], 1),
+    ]
     expect(new Set(versions).size).to.equal(3)
-    expect(versionOf([{ ...projection, on: {} }], 1)).to.equal(versions[0])
+    expect(hashModelVersion([{ ...projection, on: {} }], 1)).to.equal(versions[0])
   })
 })
 

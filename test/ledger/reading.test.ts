@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { Pool } from 'pg'
-import { type Envelope, streamOf } from '#ledger/command.ts'
+import { type Envelope, streamName } from '#ledger/command.ts'
 import { EVENTS_OF_A_SCAN, type EventStore, type Search, search } from '#ledger/port.ts'
 import { createPostgresStore } from '#ledger/stores/postgres-store.ts'
 import { createPool } from '#postgres/pool.ts'
@@ -31,7 +31,7 @@ describe('search in a ledger', () => {
     await writeLedger(pool, LENGTH)
     events = await eventsOf(pool, companyId)
     const outside = createOutsideStore()
-    const append = { stream: streamOf(companyId), expectedRevision: -1, commands: [events] }
+    const append = { stream: streamName(companyId), expectedRevision: -1, commands: [events] }
     await outside.append([append], { query: () => Promise.reject(new Error('has no transaction')) })
     stores.push(['Postgres', createPostgresStore(pool)], ['one that cannot search by itself', outside])
   })
@@ -60,7 +60,7 @@ describe('search in a ledger', () => {
           const found: Envelope[] = []
           let from = fromRevision
           do {
-            const page = await search(store, streamOf(companyId), { ...search_, fromRevision: from })
+            const page = await search(store, streamName(companyId), { ...search_, fromRevision: from })
             expect(page.events.length).to.be.at.most(search_.limit)
             found.push(...page.events.map(({ json }) => JSON.parse(json) as Envelope))
             if (page.seenTo < toRevision) expect(page.events, name).to.have.length(search_.limit)

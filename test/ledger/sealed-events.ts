@@ -1,5 +1,5 @@
 import { v7 } from 'uuid'
-import { type Envelope, GENESIS_HASH, hashOf, type NewEvent } from '#ledger/command.ts'
+import { type Envelope, GENESIS_HASH, hashEnvelope, type NewEvent } from '#ledger/command.ts'
 
 /** Fields relevant to a test; the rest has defaults. */
 export type Sketch = Partial<Omit<NewEvent, 'version'> & Pick<Envelope, 'actor' | 'request_id' | 'idempotency' | 'id'>>
@@ -32,7 +32,7 @@ export function sealedAfter(
       data: sketch.data ?? { id: 1, by: 1 },
     }
     const { data, ...head } = unhashed
-    previous = { ...head, hash: hashOf(unhashed), data }
+    previous = { ...head, hash: hashEnvelope(unhashed), data }
     return previous
   })
 }

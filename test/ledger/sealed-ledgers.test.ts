@@ -6,7 +6,7 @@ import { createUser, deactivateUser, updateUser } from '#commands/user-commands.
 import { plainId, type SealedValue, sealedKeyId } from '#crypto/vault.ts'
 import { exportLines } from '#integrity/ledger-export.ts'
 import { verifyLedger } from '#integrity/verify.ts'
-import { type Command, type Envelope, isRefusal, streamOf } from '#ledger/command.ts'
+import { type Command, type Envelope, isRefusal, streamName } from '#ledger/command.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { runAs, runAsSystem } from '#ledger/write/run.ts'
 import type { UserObject } from '#projections/users.ts'
@@ -45,7 +45,7 @@ for (const [name, outside] of [
         onOutdated: () => {},
         ...(outside && { store: { ...outside, close: async () => {} } as FaultyStore }),
       })
-    const stored = (): Promise<Envelope[]> => collect(core.store.read(streamOf(companyId), 0))
+    const stored = (): Promise<Envelope[]> => collect(core.store.read(streamName(companyId), 0))
     const create = (on: Core, phone: string | null = null): Promise<Customer> =>
       runAsSystem<Customer>(on.writer, companyId, createCustomer, {
         name: `${MARK} ${v7()}`,

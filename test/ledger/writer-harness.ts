@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { v7 } from 'uuid'
-import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/command.ts'
+import { type Envelope, GENESIS_HASH, hashEnvelope, streamName } from '#ledger/command.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { createPostgresStore } from '#ledger/stores/postgres-store.ts'
@@ -113,12 +113,12 @@ export async function empty({ pool }: Harness): Promise<void> {
 
 /** Asserts that a ledger is a chain of `count` events, and that the read model is at its end. */
 export async function assertLedger({ pool, store }: Harness, companyId: number, count: number): Promise<Envelope[]> {
-  const events = await collect(store.read(streamOf(companyId), 0))
+  const events = await collect(store.read(streamName(companyId), 0))
   expect(events, 'events in the stream').to.have.length(count)
   for (const [position, event] of events.entries()) {
     const { hash, ...rest } = event
     expect(event.revision).to.equal(position)
-    expect(hash).to.equal(hashOf(rest))
+    expect(hash).to.equal(hashEnvelope(rest))
     expect(event.previous_hash).to.equal(events[position - 1]?.hash ?? GENESIS_HASH)
     expect(event.recorded_at >= (events[position - 1]?.recorded_at ?? '')).to.equal(true)
   }

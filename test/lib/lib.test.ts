@@ -7,7 +7,7 @@ import { expect } from 'chai'
 import { parseRetryAfter_ms } from '#lib/background-loops.ts'
 import { inSource } from '#lib/errors.ts'
 import { createFairShareLimiter } from '#lib/fair-sharing.ts'
-import { newId, randomBytesOf } from '#lib/ids.ts'
+import { drawRandomBytes, newId } from '#lib/ids.ts'
 import { createBufferPool } from '#lib/memory.ts'
 import { commandLine } from '#lib/own-program.ts'
 
@@ -97,11 +97,11 @@ describe('ids and their random bytes', () => {
   })
 
   it('are unique, and share no memory with other callers', () => {
-    const draws = Array.from({ length: 2_000 }, () => randomBytesOf(32))
+    const draws = Array.from({ length: 2_000 }, () => drawRandomBytes(32))
     expect(new Set(draws.map((bytes) => bytes.toString('hex'))).size).to.equal(draws.length)
     const [first] = draws as [Buffer]
     const text = first.toString('hex')
-    randomBytesOf(32).fill(0)
+    drawRandomBytes(32).fill(0)
     expect(first.toString('hex')).to.equal(text)
     expect(draws.every((bytes) => bytes.length === 32 && bytes.some((byte) => byte !== 0))).to.equal(true)
   })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { verifyLedger } from '#integrity/verify.ts'
-import { type Envelope, streamOf } from '#ledger/command.ts'
+import { type Envelope, streamName } from '#ledger/command.ts'
 import { type Json, startApi, type TestApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { draws, TITLE } from '../support/random.ts'
@@ -40,7 +40,7 @@ describe(`the service compared with its model (${TITLE})`, function () {
 
   async function eventsOf({ companyId, core }: Played): Promise<Envelope[]> {
     const events: Envelope[] = []
-    for await (const event of core.store.read(streamOf(companyId), 0)) events.push(event)
+    for await (const event of core.store.read(streamName(companyId), 0)) events.push(event)
     return events
   }
 

@@ -9,7 +9,7 @@ import {
   splitTechnical,
 } from '#panel/record-history.tsx'
 import { EVENTS, FIELD_NAMES } from '#panel/words/event-words.ts'
-import { sentenceOf, VALUE_NAMES } from '#panel/words/record-words.ts'
+import { toSentence, VALUE_NAMES } from '#panel/words/record-words.ts'
 import { EVERY_EVENT } from '../support/every-event.ts'
 
 interface Schema {
@@ -116,7 +116,7 @@ describe('panel: event changes in words', () => {
       }),
     ]
     expect(changesOfEach(events, ZONE)).to.deep.equal([[], []])
-    expect(events.map((each) => sentenceOf(each, ZONE))).to.deep.equal([
+    expect(events.map((each) => toSentence(each, ZONE))).to.deep.equal([
       'Pagamento de R$\u00A046,30 iniciado',
       'Comissão de 5,00%: R$\u00A02,32',
     ])
@@ -124,7 +124,7 @@ describe('panel: event changes in words', () => {
 
   for (const each of EVERY_EVENT)
     it(`tell event ${each.revision}, ${each.type}, in a sentence, with Brazilian numbers [PANEL-86]`, () => {
-      const sentence = sentenceOf(each, ZONE)
+      const sentence = toSentence(each, ZONE)
       expect(sentence).to.match(/^\p{Lu}/u)
       expect(sentence).not.to.match(/\d\.\d{2}\b|undefined|null|\[object/)
     })

@@ -8,15 +8,15 @@ import { cellText, sendFile } from '#panel/csv-files.ts'
 import { amountInput, choicesInput, lineInput, paragraphInput, yesOrNoInput } from '#panel/forms/input-kinds.ts'
 import {
   BEFORE,
-  beforeOf,
-  changedFields,
   type Fields,
   type FormBody,
-  filledFrom,
-  inputOf,
+  fillFromRecord,
+  formatBefore,
+  pickChangedFields,
+  readFormInput,
 } from '#panel/forms/panel-form.ts'
 import { Attestors } from '#panel/pages/audit-pages.tsx'
-import { periodOf, type StartPeriod } from '#panel/pages/start-period.ts'
+import { parsePeriod, type StartPeriod } from '#panel/pages/start-period.ts'
 import type { PageContext, TableRoute } from '#panel/panel-route.ts'
 import { niceTop } from '#panel/ui/chart.tsx'
 
@@ -32,7 +32,7 @@ const RECORD = { name: 'Café', notes: 'uma linha\noutra linha', price: '1234.50
 
 /** Form fields that a browser sends for a record after these edits. */
 const sent = (typed: FormBody = {}, record: object = RECORD): FormBody => ({
-  [BEFORE]: beforeOf(filledFrom(FIELDS, record, 'America/Sao_Paulo')),
+  [BEFORE]: formatBefore(fillFromRecord(FIELDS, record, 'America/Sao_Paulo')),
   name: 'Café',
   notes: 'uma linha\r\noutra linha',
   price: '1.234,50',
@@ -42,7 +42,7 @@ const sent = (typed: FormBody = {}, record: object = RECORD): FormBody => ({
 })
 
 describe('panel: detection of edited form fields', () => {
-  const changed = (body: FormBody) => Object.keys(changedFields(FIELDS, body))
+  const changed = (body: FormBody) => Object.keys(pickChangedFields(FIELDS, body))
 
   it('finds none if a browser sends unchanged values with other line ends [PANEL-11]', () => {
     expect(changed(sent())).to.deep.equal([])
@@ -71,7 +71,9 @@ describe('panel: detection of edited form fields', () => {
   })
 
   it('passes line ends to commands as \\n', () => {
-    expect(inputOf(FIELDS, sent({ notes: 'a\r\nb\rc' }), 'America/Sao_Paulo')).to.deep.include({ notes: 'a\nb\nc' })
+    expect(readFormInput(FIELDS, sent({ notes: 'a\r\nb\rc' }), 'America/Sao_Paulo')).to.deep.include({
+      notes: 'a\nb\nc',
+    })
   })
 })
 
@@ -201,7 +203,7 @@ const calendar = { timezone: 'America/Sao_Paulo', today: '2026-03-11' }
 const NOW = '2026-03-11T17:30:00.000Z'
 
 describe('panel: periods of the start page', () => {
-  const of = (asked: Record<string, string>) => periodOf(asked, calendar, NOW) as StartPeriod
+  const of = (asked: Record<string, string>) => parsePeriod(asked, calendar, NOW) as StartPeriod
 
   it('compares today with the same hours a week before [PANEL-120]', () => {
     const today = of({})
@@ -239,7 +241,7 @@ describe('panel: periods of the start page', () => {
   })
 
   it('of a month are compared with all of a shorter month before [PANEL-120]', () => {
-    const march = periodOf(
+    const march = parsePeriod(
       { periodo: 'mes' },
       { ...calendar, today: '2026-03-31' },
       '2026-03-31T17:30:00.000Z',
@@ -287,7 +289,7 @@ describe('panel: periods of the start page', () => {
   for (const today of ['9999-12-31', '1900-01-01'])
     for (const periodo of ['hoje', 'ontem', '7', '30', 'mes'])
       it(`are valid on every day of the calendar: ${periodo} on ${today} [PANEL-301]`, () => {
-        const period = periodOf(
+        const period = parsePeriod(
           { periodo },
           { timezone: 'America/Sao_Paulo', today },
           `${today}T17:30:00.000Z`,

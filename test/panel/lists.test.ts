@@ -13,7 +13,7 @@ import { PANEL_ROUTES } from '#panel/routes.ts'
 import { refreshSalesRollups } from '#projections/sales-rollups.ts'
 import type { SentStatement } from '#queries/reader.ts'
 import { parseSearchText } from '#queries/search-queries.ts'
-import { ruleOf } from '#queries/tables.ts'
+import { getTableRule } from '#queries/tables.ts'
 import { send, type TestCompany } from '../support/api.ts'
 import { fiscalDocument } from '../support/facts.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
@@ -157,7 +157,7 @@ describe('panel: tables that pages read', function () {
         `explain (generic_plan, format json) ${text}`,
       )
       const read = [...relationsOf(rows)]
-      for (const [name] of read) expect(() => ruleOf(name), text).not.to.throw()
+      for (const [name] of read) expect(() => getTableRule(name), text).not.to.throw()
       expect(tables, text).to.include.members(read.map(([name]) => name))
       for (const [name, conditions] of read)
         if (!OF_INSTALLATION.includes(name)) expect(conditions, `${name} in ${text}`).to.include('company_id')

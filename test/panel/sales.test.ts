@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { countersOf } from '#access/login-limits.ts'
+import { listLoginCounters } from '#access/login-limits.ts'
 import { adjustRole } from '#commands/user-commands.ts'
 import type { Permission } from '#domain/rights.ts'
 import { BEFORE } from '#panel/forms/panel-form.ts'
@@ -450,7 +450,7 @@ describe('panel: an approval on the spot', () => {
       expect(await asked(asking, by(approver, approver.password))).to.match(LIMITED)
       expect((await setPin(approver, '480263')).status).to.equal(303)
       const countersOfAccount = ({ email }: PanelUser) =>
-        countersOf({ email, address: '127.0.0.1', proof: 'inside' }).slice(0, 3)
+        listLoginCounters({ email, address: '127.0.0.1', proof: 'inside' }).slice(0, 3)
       const { rows } = await api.core.pool.query('select hour_count from ops.login_failures where key = any($1)', [
         [approver, stranger].flatMap(countersOfAccount).map(({ key }) => key),
       ])

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { h } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { createStore } from '#commands/store-commands.ts'
-import { FirstStepsOf, Todo } from '#panel/pages/start-page.tsx'
+import { FirstStepsCard, Todo } from '#panel/pages/start-page.tsx'
 import { offlineSaleOf, upload } from '../support/offline-sales.ts'
 import { alarmedOrder } from '../support/orders.ts'
 import { textIn, usePanelUser } from '../support/panel.ts'
@@ -245,11 +245,11 @@ describe('panel: to-do list of the start page', () => {
 
   it('guides a new company to its first sale, and disappears after it', () => {
     const steps = { has_data: false, has_payment_type: true, has_item: false, has_seller: false, has_sale: false }
-    const html = renderToString(h(FirstStepsOf, { steps }))
+    const html = renderToString(h(FirstStepsCard, { steps }))
     expect(textIn(html)).to.include('Primeiros passos 1 de 5').and.to.include('Definir as formas de pagamento (feito)')
     expect(
       [...html.matchAll(/href="([^"]+)"/g)].map(([, to]) => to).filter((to) => to?.startsWith('/painel/')),
     ).to.include.members(['/painel/configuracoes', '/painel/catalogo/novo', '/painel/caixas/abrir', '/painel/vendas'])
-    expect(renderToString(h(FirstStepsOf, { steps: { ...steps, has_sale: true } }))).to.equal('')
+    expect(renderToString(h(FirstStepsCard, { steps: { ...steps, has_sale: true } }))).to.equal('')
   })
 })

@@ -4,8 +4,8 @@ import { v7 as uuidv7 } from 'uuid'
 import { refusePayment, startPayment } from '#commands/order-attempts.ts'
 import { createStore } from '#commands/store-commands.ts'
 import { type Sandbox, startSandbox } from '#demo/provider-sandbox/sandbox-console.tsx'
-import { streamOf } from '#ledger/command.ts'
-import { misconfigurationOf } from '#payments/pay-order.ts'
+import { streamName } from '#ledger/command.ts'
+import { formatMisconfiguration } from '#payments/pay-order.ts'
 import { ProviderMisconfigured } from '#payments/provider-port.ts'
 import { createProviderConnector, type ProviderConnector, renewConnections } from '#payments/store-connections.ts'
 import type { StoreObject } from '#projections/stores.ts'
@@ -293,7 +293,7 @@ describe('panel: connection of a store to the provider', () => {
   const events = async () => {
     const { rows } = await api.core.pool.query<{ envelope: string }>(
       'select envelope::text from ledger.events where stream = $1 order by revision',
-      [streamOf(company.id)],
+      [streamName(company.id)],
     )
     return rows.map(({ envelope }) => envelope).join('\n')
   }
@@ -512,7 +512,7 @@ describe('panel: connection of a store to the provider', () => {
       })
       if (reason) await company.run(refusePayment, { id, attempt_id, reason })
     }
-    await attempt(misconfigurationOf(new ProviderMisconfigured('refused')))
+    await attempt(formatMisconfiguration(new ProviderMisconfigured('refused')))
     expect(await start()).to.include(`loja ${alias} não recebe pagamentos: o Mercado Pago recusa`)
     await attempt(null)
     expect(await start()).not.to.include(`Loja ${alias}:`)

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { expect } from 'chai'
 import { describeIssues } from '#domain/refusals.ts'
 import { isSigned } from '#payments/notification-log.ts'
-import { PayInput, payerOf } from '#payments/pay-order.ts'
+import { PayInput, toPayer } from '#payments/pay-order.ts'
 
 const problemsOf = (input: object) => {
   const result = PayInput.safeParse(input)
@@ -51,8 +51,8 @@ describe('payer of an order [PAY-21]', () => {
     Object.keys((payer as { details?: { fields: object } }).details?.fields ?? {}).sort()
 
   it('requires an e-mail always, and all fields for a boleto', () => {
-    expect(lacking(payerOf({ method: 'pix' }, { customer }, null))).to.deep.equal(['payer.email'])
-    expect(lacking(payerOf({ method: 'boleto' }, { customer }, { ...address, state: null }))).to.deep.equal([
+    expect(lacking(toPayer({ method: 'pix' }, { customer }, null))).to.deep.equal(['payer.email'])
+    expect(lacking(toPayer({ method: 'boleto' }, { customer }, { ...address, state: null }))).to.deep.equal([
       'payer.address.state',
       'payer.document',
       'payer.email',
@@ -61,11 +61,11 @@ describe('payer of an order [PAY-21]', () => {
 
   it('never mixes two addresses', () => {
     const payer = { email: 'ana@example.com', document: '52998224725', address: { zip_code: '80010000', street: 'XV' } }
-    const refused = payerOf({ method: 'boleto', payer }, { customer }, address)
+    const refused = toPayer({ method: 'boleto', payer }, { customer }, address)
     expect(lacking(refused)).to.deep.equal(
       ['city', 'neighborhood', 'number', 'state'].map((part) => `payer.address.${part}`),
     )
-    expect(payerOf({ method: 'pix', payer }, { customer }, address)).to.deep.equal({
+    expect(toPayer({ method: 'pix', payer }, { customer }, address)).to.deep.equal({
       name: 'Ana Souza',
       email: 'ana@example.com',
       document: '52998224725',

@@ -8,7 +8,7 @@ import { binaryArray, type ElementType } from '#postgres/row-bytes.ts'
 import {
   assertCommitted,
   inTransaction,
-  pipelined,
+  runPipelined,
   transactionOn,
   tryAdvisoryLock,
   withAdvisoryLock,
@@ -233,7 +233,7 @@ describe('transaction', () => {
           return original.apply(this, args)
         }
         const select = (value: number) => client.query<{ value: number }>('select $1::int as value', [value])
-        const results = await pipelined(client, () => [1, 2, 3, 4, 5].map(select))
+        const results = await runPipelined(client, () => [1, 2, 3, 4, 5].map(select))
         stream._writev = original
         expect(results.map(({ rows }) => rows[0]?.value)).to.deep.equal([1, 2, 3, 4, 5])
         expect(writes).to.equal(1)
@@ -244,7 +244,7 @@ describe('transaction', () => {
       await withClient(async (client) => {
         let last = 'waiting'
         const error = await errorOf(
-          pipelined(client, () => [
+          runPipelined(client, () => [
             client.query('select 1'),
             client.query('select 1/0'),
             client.query('select nowhere'),
@@ -260,7 +260,7 @@ describe('transaction', () => {
       await withClient(async (client) => {
         const failure = new Error('a bug while making statements')
         const thrown = await errorOf(
-          pipelined(client, () => {
+          runPipelined(client, () => {
             throw failure
           }),
         )

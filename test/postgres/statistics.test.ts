@@ -11,7 +11,7 @@ import {
   asRowBytes,
   ByteClient,
   columnAt,
-  columnOf,
+  columnReaders,
   type RowBytes,
   type RowsTogether,
   release,
@@ -27,7 +27,7 @@ import { until } from '../support/wait.ts'
 
 /** Longer than one chunk of a socket. */
 const LONG = 'ação 🧾 '.repeat(20_000)
-const VALUES: Readonly<Record<keyof typeof columnOf, readonly string[]>> = {
+const VALUES: Readonly<Record<keyof typeof columnReaders, readonly string[]>> = {
   bigint: ["'0'", "'-1'", "'9007199254740991'", "'-9007199254740991'"],
   oid: ["'0'", "'4294967295'"],
   boolean: ["'true'", "'false'"],
@@ -52,9 +52,9 @@ describe('rows as bytes', () => {
   after(() => pool.end())
 
   const read = async (text: string) => rowsIn(await pool.query<RowsTogether>(asRowBytes({ text })))
-  const textsIn = (rows: readonly RowBytes[]) => rows.map((row) => columnOf.text(columnAt(row, 0) as ByteRange))
+  const textsIn = (rows: readonly RowBytes[]) => rows.map((row) => columnReaders.text(columnAt(row, 0) as ByteRange))
 
-  for (const [type, values] of Object.entries(VALUES) as [keyof typeof columnOf, string[]][]) {
+  for (const [type, values] of Object.entries(VALUES) as [keyof typeof columnReaders, string[]][]) {
     it(`return the same ${type} as a pool`, async () => {
       const text = `select null::text, ${values.map((value, position) => `${value}::${type} as c${position}`).join(', ')}`
       const [bytes, expected] = await Promise.all([
@@ -63,14 +63,14 @@ describe('rows as bytes', () => {
       ])
       const [row] = rowsIn(bytes) as [RowBytes]
       expect(columnAt(row, 0)).to.equal(null)
-      const read = values.map((_value, position) => columnOf[type](columnAt(row, position + 1) as ByteRange))
+      const read = values.map((_value, position) => columnReaders[type](columnAt(row, position + 1) as ByteRange))
       expect([null, ...read]).to.deep.equal(expected.rows[0])
     })
   }
 
   it('refuse an integer that a number cannot represent exactly', async () => {
     const [row] = await read("select '9007199254740992'::bigint")
-    expect(() => columnOf.bigint(columnAt(row as RowBytes, 0) as ByteRange)).to.throw(RangeError)
+    expect(() => columnReaders.bigint(columnAt(row as RowBytes, 0) as ByteRange)).to.throw(RangeError)
   })
 
   it('do not change with later reads, and do not affect them', async () => {

@@ -4,13 +4,13 @@ import { forgetPerson } from '#commands/forget-person.ts'
 import { isSealed } from '#crypto/vault.ts'
 import { MASKED, type PersonKind } from '#domain/person-values.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
-import { kindsOf } from '#events/event-definitions.ts'
-import { accept, command, type Envelope, type NewEvent, streamOf } from '#ledger/command.ts'
+import { listSubjectKinds } from '#events/event-definitions.ts'
+import { accept, command, type Envelope, type NewEvent, streamName } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import { maskedData, type PersonalField } from '#ledger/sealed-fields.ts'
+import { maskPersonalData, type PersonalField } from '#ledger/sealed-fields.ts'
 import { markTable } from '#postgres/table-marks.ts'
 import { exportPersonData } from '#privacy/data-export.ts'
-import { textErasureOf } from '#privacy/erase-person.ts'
+import { toTextErasure } from '#privacy/erase-person.ts'
 import { readModel } from '#projections/index.ts'
 import { fullReader, presentSource, Reader, WHOLE } from '#queries/reader.ts'
 import type { Json } from '../support/api.ts'
@@ -54,7 +54,9 @@ interface Marked {
 const MARKED: readonly Marked[] = Object.entries(EVENT_TYPES).flatMap(([type, declared], index) => {
   const fields = readModel.personalFields({ type, version: declared.version })
   const n = index + 101
-  return fields.length === 0 ? [] : [{ type: type as EventName, n, subject: `${kindsOf(declared)[0]}/${n}`, fields }]
+  return fields.length === 0
+    ? []
+    : [{ type: type as EventName, n, subject: `${listSubjectKinds(declared)[0]}/${n}`, fields }]
 })
 
 /** The person of a field, such as `customer/9`. */
@@ -203,7 +205,7 @@ describe('fields that the event catalogue marks as personal [PRIV-62]', function
     const note = (events: Map<string, Envelope>, all: readonly Envelope[]) => {
       for (const event of all) events.set(`${event.type} ${event.subject}`, event)
     }
-    for await (const event of api.core.store.read(streamOf(company.id), 0)) note(stored, [event])
+    for await (const event of api.core.store.read(streamName(company.id), 0)) note(stored, [event])
     note(opened, await openedEvents(api.core, company.id))
     shown = await seenBy(fullReader(api.core.pool, company.id))
     exports = await exportsOfAll()
@@ -229,7 +231,7 @@ describe('fields that the event catalogue marks as personal [PRIV-62]', function
       it(`${title} is masked for auditors in all tables, and in events`, () => {
         expect(tablesWith(masked, marker)).to.deep.equal([])
         const event = opened.get(key) as Envelope
-        expect(JSON.stringify(maskedData(event, marked.fields, MASKED))).not.to.include(marker)
+        expect(JSON.stringify(maskPersonalData(event, marked.fields, MASKED))).not.to.include(marker)
         expect(fed).to.include(`"type":"${marked.type}"`).and.not.to.include(marker)
       })
 
@@ -242,7 +244,7 @@ describe('fields that the event catalogue marks as personal [PRIV-62]', function
         expect(about).not.to.deep.equal([])
         for (const text of about) {
           const without = (subjects: readonly string[]) =>
-            textErasureOf({ subjects, parts: [field.part] }).redact(text).text ?? text
+            toTextErasure({ subjects, parts: [field.part] }).redact(text).text ?? text
           expect(without([owner])).not.to.include(marker)
           expect(without([`${parseSubject(owner).type}/9`])).to.include(marker)
         }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type ErasedPerson, erasedSale, textErasureOf } from '#privacy/erase-person.ts'
+import { type ErasedPerson, eraseSale, toTextErasure } from '#privacy/erase-person.ts'
 
 const PERSON = {
   person_type: 'PF',
@@ -34,7 +34,7 @@ const both = (...subjects: string[]): ErasedPerson => ({ subjects, parts: ['iden
 
 /** Rest of a record in a response after the erasure. */
 function left(record: object, forgotten: ErasedPerson): unknown {
-  const { needles, redact } = textErasureOf(forgotten)
+  const { needles, redact } = toTextErasure(forgotten)
   const text = JSON.stringify(record)
   const redacted = redact(text)
   if (redacted.isAbout) expect(needles.some((needle) => text.includes(needle))).to.equal(true)
@@ -83,12 +83,12 @@ describe('erasure of a person from JSON texts [PRIV-31]', () => {
       expect(left(record, both('customer/9'))).to.equal('unchanged')
     for (const record of [CUSTOMER, USER, RECEIVABLE, SALE])
       expect(left(record, both('supplier/9'))).to.equal('unchanged')
-    expect(textErasureOf(both('customer/9')).redact('').isAbout).to.equal(false)
+    expect(toTextErasure(both('customer/9')).redact('').isAbout).to.equal(false)
   })
 
   it('recognises texts about a person even if nothing is left to remove', () => {
     const empty = JSON.stringify({ ...CUSTOMER, ...nobody })
-    expect(textErasureOf(both('customer/9')).redact(empty)).to.deep.equal({ isAbout: true, text: null })
+    expect(toTextErasure(both('customer/9')).redact(empty)).to.deep.equal({ isAbout: true, text: null })
   })
 })
 
@@ -112,13 +112,13 @@ describe('erasure of a customer from a refused sale [PRIV-35]', () => {
       { customer: { id: 9, nome: 'Ana' } },
       { customer_id: { id: 9 } },
     ]) {
-      const left = JSON.parse(erasedSale(JSON.stringify({ ...sale, ...named }), isForgotten) ?? '{}')
+      const left = JSON.parse(eraseSale(JSON.stringify({ ...sale, ...named }), isForgotten) ?? '{}')
       expect(left).to.deep.equal({ ...kept, customer_id: 9 })
     }
   })
 
   it('keeps everything if the sale names another customer or none', () => {
     for (const named of [{ customer_id: 8 }, {}, { customer_id: 'Ana' }])
-      expect(erasedSale(JSON.stringify({ ...sale, ...named }), isForgotten)).to.equal(null)
+      expect(eraseSale(JSON.stringify({ ...sale, ...named }), isForgotten)).to.equal(null)
   })
 })

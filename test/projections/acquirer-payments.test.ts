@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { addDays, startOfDay, workingDayFrom } from '#domain/instant.ts'
 import { fromCents, percentOfCents } from '#domain/money.ts'
-import { acquiredOf } from '#domain/payment-rules.ts'
+import { toAcquiredPayment } from '#domain/payment-rules.ts'
 import { event } from '#events/catalogue.ts'
 import { readModel } from '#projections/index.ts'
 import { companyRegistered, receivableCreated, receivablePaid, saleCompleted, saleReturned } from '../support/facts.ts'
@@ -83,7 +83,7 @@ async function play({ isFeeRefunded, ...terms }: Terms, acts: readonly Act[]) {
   }
   const among = <T>(all: readonly T[], place: number): T | undefined => all[place % Math.max(all.length, 1)]
   const paid = (charged: number, instalments: number, n: number) => {
-    const parts = acquiredOf(terms, { cents: charged, instalments, daySold: () => addDays('2026-01-01', n) })
+    const parts = toAcquiredPayment(terms, { cents: charged, instalments, daySold: () => addDays('2026-01-01', n) })
     assert(parts)
     return { ...parts, ...(isFeeRefunded && { acquirer_fee_refunded: true as const }) }
   }

@@ -5,7 +5,7 @@ import { event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/command.ts'
 import { paymentByKey } from '#projections/order-payments.ts'
 import { type OrderObject, orderByExternalId, orderById } from '#projections/orders.ts'
-import { nsuKey, paymentProofByKey, pixKey, proofOf } from '#projections/payment-proofs.ts'
+import { nsuKey, paymentProofByKey, pixKey, toPaymentProof } from '#projections/payment-proofs.ts'
 import {
   approved,
   attemptId,
@@ -253,7 +253,7 @@ describe('payment proofs projection', () => {
   it('names the sales of a Pix, a card transaction and an NSU, each once [SALE-785]', async () => {
     const payments = [{ ...paid, end_to_end_id: 'E1a' }, { ...paid, card }, { ...paid, card }, paid]
     const scenario = await given(companyRegistered(), saleCompleted({ id: 8, payments }))
-    const keys = [pixKey('e1A'), proofOf({ card }) ?? '', nsuKey('7')]
+    const keys = [pixKey('e1A'), toPaymentProof({ card }) ?? '', nsuKey('7')]
     const refs = keys.map(paymentProofByKey)
     const rows = await scenario.rows(...refs)
     expect(refs.map((ref) => rows.get(ref))).to.deep.equal(

@@ -7,7 +7,7 @@ import { recordStockMovement } from '#commands/stock-commands.ts'
 import { fromThousandths, toThousandths } from '#domain/money.ts'
 import { event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { movementById, movementIdOf, stockById, stockMovements } from '#projections/stock.ts'
+import { movementById, stockById, stockMovements, toMovementId } from '#projections/stock.ts'
 import {
   companyRegistered,
   itemCreated,
@@ -33,7 +33,7 @@ const line = (quantity: string) => ({
 })
 
 const movementOf = async (scenario: Scenario, revision: number, place = 0) => {
-  const ref = movementById(movementIdOf(revision, place))
+  const ref = movementById(toMovementId(revision, place))
   return (await scenario.rows(ref)).get(ref)
 }
 

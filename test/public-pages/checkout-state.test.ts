@@ -3,7 +3,7 @@ import { event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/command.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { createTakesPix } from '#public/checkout-page.tsx'
-import { checkoutStateOf, mayAskForPix } from '#queries/order-queries.ts'
+import { mayAskForPix, toCheckoutState } from '#queries/order-queries.ts'
 import {
   approved,
   companyRegistered,
@@ -24,7 +24,7 @@ const ended = (status: 'cancelled' | 'failed') => paymentRecorded(1, { provider_
 
 async function stateAfter(facts: NewEvent[], at = minute(30)) {
   const scenario = await given(companyRegistered(), storeCreated(), ...facts)
-  return checkoutStateOf((await scenario.show('order/1')) as OrderObject, at)
+  return toCheckoutState((await scenario.show('order/1')) as OrderObject, at)
 }
 
 describe('checkout page: state of an order', () => {

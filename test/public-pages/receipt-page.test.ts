@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { entryOf, type RingEntry, type Succession } from '#integrity/checkpoint-keys.ts'
-import { keyIdOf, type SigningKey } from '#integrity/note.ts'
-import { documentOf, PAGE_POLICY, trustedOf } from '#public/receipt-page.tsx'
+import { createRingEntry, type RingEntry, type Succession } from '#integrity/checkpoint-keys.ts'
+import { hashPublicKey, type SigningKey } from '#integrity/note.ts'
+import { PAGE_POLICY, renderReceiptDocument, toTrustedKeys } from '#public/receipt-page.tsx'
 import { INSTALLATION, newKey } from '../support/receipts.ts'
 
 const signingKey = (): SigningKey => {
   const key = newKey()
-  return { ...key, keyId: keyIdOf(key.publicKey) }
+  return { ...key, keyId: hashPublicKey(key.publicKey) }
 }
 
 /** Key ring with these successions. */
@@ -24,7 +24,7 @@ function ringOf(...successions: readonly Succession[]): { keys: SigningKey[]; en
       reason: succession === 'unsigned' ? 'o disco queimou' : '',
       before: former ? [vkeys[index - 1] as string] : [],
     }
-    const entry = entryOf(INSTALLATION, key, statement, succession === 'signed' && former ? former : null)
+    const entry = createRingEntry(INSTALLATION, key, statement, succession === 'signed' && former ? former : null)
     vkeys.push(entry.vkey)
     return entry
   })
@@ -34,7 +34,7 @@ function ringOf(...successions: readonly Succession[]): { keys: SigningKey[]; en
 describe('receipt verification page', () => {
   it('contains all scripts and styles it uses, also as a saved file [PROOF-48]', () => {
     const { entries } = ringOf('first')
-    const html = documentOf(trustedOf(INSTALLATION, entries))
+    const html = renderReceiptDocument(toTrustedKeys(INSTALLATION, entries))
     const [, inPage = ''] = /http-equiv="Content-Security-Policy" content="([^"]+)"/.exec(html) ?? []
     expect(`${inPage.replaceAll('&#39;', "'")}; frame-ancestors 'none'`).to.equal(PAGE_POLICY)
     const hashed = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
@@ -51,7 +51,7 @@ describe('receipt verification page', () => {
 
   it('trusts the keys of the ring, and marks keys without a signature of their predecessor [PROOF-49]', () => {
     const { entries, keys } = ringOf('first', 'signed', 'unsigned', 'signed')
-    const trusted = trustedOf(INSTALLATION, entries)
+    const trusted = toTrustedKeys(INSTALLATION, entries)
     expect(trusted.keys.map(({ id }) => id)).to.deep.equal(keys.map(({ keyId }) => keyId))
     expect(trusted.keys.map(({ isSigned }) => isSigned)).to.deep.equal([true, true, false, false])
     expect(trusted.keys.map(({ until }) => until?.slice(0, 7) ?? null)).to.deep.equal([
@@ -60,19 +60,19 @@ describe('receipt verification page', () => {
       '2026-04',
       null,
     ])
-    expect(trustedOf(INSTALLATION, [])).to.deep.equal({ installation: INSTALLATION, keys: [] })
+    expect(toTrustedKeys(INSTALLATION, [])).to.deep.equal({ installation: INSTALLATION, keys: [] })
   })
 
   it('rejects a key inserted into the database with the signature of another [PROOF-49]', () => {
     const { entries } = ringOf('first', 'signed', 'signed')
     const [first, second, third] = entries as [RingEntry, RingEntry, RingEntry]
     const forged = { ...second, public_key: newKey().publicKey }
-    expect(trustedOf(INSTALLATION, [first, forged, third]).keys).to.have.length(1)
-    expect(trustedOf(INSTALLATION, [first, third]).keys).to.have.length(1)
+    expect(toTrustedKeys(INSTALLATION, [first, forged, third]).keys).to.have.length(1)
+    expect(toTrustedKeys(INSTALLATION, [first, third]).keys).to.have.length(1)
   })
 
   it('escapes script ends in its data [PROOF-48]', () => {
-    const html = documentOf({ installation: '</script><b>', keys: [] })
+    const html = renderReceiptDocument({ installation: '</script><b>', keys: [] })
     expect(html).to.contain('"installation":"\\u003c/script>\\u003cb>"')
   })
 })

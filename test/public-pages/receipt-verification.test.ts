@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { originOf } from '#integrity/checkpoint.ts'
-import { digitsOf, type Receipt } from '#integrity/sale-receipts.ts'
+import { companyOrigin } from '#integrity/checkpoint.ts'
+import { type Receipt, toReceiptDigits } from '#integrity/sale-receipts.ts'
 import { canonicalJson } from '#ledger/command.ts'
 import { explore, TITLE } from '../support/random.ts'
 import { ledgerOf, loadVerification, newKey, saleData, trustedOf } from '../support/receipts.ts'
@@ -44,7 +44,7 @@ describe(`receipt verification in browsers (${TITLE})`, () => {
     expect(await verdictOf({ ...RECEIPT, ...prove(AT, OTHER_KEY) })).to.equal('proved')
     const single = ledgerOf(3, [SALE])
     expect(await verdictOf({ version: 1, ...single.prove(0, KEY) })).to.equal('proved')
-    const rewritten = prove(AT, KEY, originOf(TRUSTED.installation, 7, 2))
+    const rewritten = prove(AT, KEY, companyOrigin(TRUSTED.installation, 7, 2))
     expect(await verdictOf({ ...RECEIPT, ...rewritten }), 'a rewritten ledger').to.equal('proved')
   })
 
@@ -75,7 +75,7 @@ describe(`receipt verification in browsers (${TITLE})`, () => {
 
   it('rejects a receipt if a trusted key has also signed another checkpoint [PROOF-43]', async () => {
     const line = prove(AT, OTHER_KEY).proof.split('\n').at(-2) as string
-    const origin = originOf(TRUSTED.installation, 7)
+    const origin = companyOrigin(TRUSTED.installation, 7)
     expect(await verdictOf(changed((text) => `${text}${line}\n`))).to.equal('proved')
     const other = ledgerOf(7, [SALE]).prove(0, OTHER_KEY).proof.split('\n').at(-2) as string
     expect(other).to.contain(origin)
@@ -127,7 +127,7 @@ describe(`receipt verification in browsers (${TITLE})`, () => {
 
   it('reads receipts from text and from the digits of a code, alone or in an address [PROOF-46]', async () => {
     const text = JSON.stringify(RECEIPT)
-    const digits = digitsOf(RECEIPT) as string
+    const digits = toReceiptDigits(RECEIPT) as string
     for (const given of [text, ` ${text}\n`, digits, `#${digits}`, `https://loja.example/conferir#${digits}`])
       expect(await readGiven(given)).to.equal(text)
     const bomb = BigInt(`0x1${Buffer.alloc(2_000).toString('hex')}`).toString()
@@ -139,7 +139,7 @@ describe(`receipt verification in browsers (${TITLE})`, () => {
   it('makes no code for a receipt beyond its capacity, without blocking [PROOF-46, HTTP-42]', async () => {
     const description = randomBytes(150_000).toString('base64')
     const long = { ...RECEIPT, event: { ...RECEIPT.event, data: { ...RECEIPT.event.data, description } } }
-    await expectShortTurns(100, async () => expect(digitsOf(long)).to.equal(null))
+    await expectShortTurns(100, async () => expect(toReceiptDigits(long)).to.equal(null))
   })
 
   it('hashes like the service [PROOF-43]', () =>

@@ -1,13 +1,13 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { expect } from 'chai'
-import { checkpointFileOf, SealsUnwritable, sealingError } from '#integrity/checkpoint.ts'
-import { installationIdOf } from '#integrity/installation.ts'
-import { covering, digitsOf, type Receipt, receiptOf } from '#integrity/sale-receipts.ts'
+import { checkpointPath, SealsUnwritable, sealingError } from '#integrity/checkpoint.ts'
+import { loadInstallationId } from '#integrity/installation.ts'
+import { covering, makeSaleReceipt, type Receipt, toReceiptDigits } from '#integrity/sale-receipts.ts'
 import { LedgerNotIntact } from '#integrity/verify.ts'
 import type { Envelope } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { Unavailable } from '#lib/errors.ts'
-import { trustedOf } from '#public/receipt-page.tsx'
+import { toTrustedKeys } from '#public/receipt-page.tsx'
 import { fullReader } from '#queries/reader.ts'
 import { expectProblem } from '../support/answers.ts'
 import type { Json } from '../support/api.ts'
@@ -55,7 +55,7 @@ describe('receipts of sales', () => {
     expect(put.status, put.text).to.equal(200)
   })
 
-  const trusted = async () => trustedOf(await installationIdOf(api.core.pool), await api.core.proof.keys())
+  const trusted = async () => toTrustedKeys(await loadInstallationId(api.core.pool), await api.core.proof.keys())
 
   async function receiptText(sale: Json): Promise<string> {
     const { status, text } = await company.get(`/sales/${sale.id}/receipt`)
@@ -92,7 +92,7 @@ describe('receipts of sales', () => {
     expect(inLargest).to.be.at.most(KIBIBYTES_4)
     const long = await receiptText(sales.long)
     expect(long.length).to.be.within(40_000, 80_000)
-    expect(digitsOf(JSON.parse(text))?.length).to.be.below(4_700)
+    expect(toReceiptDigits(JSON.parse(text))?.length).to.be.below(4_700)
   })
 
   it('receipts contain the sealed event, and outlive an erasure [PROOF-40]', async () => {
@@ -184,7 +184,9 @@ describe('receipts of sales', () => {
       },
     })
     const made = (store: EventStore) =>
-      receiptOf({ ...core, store, reader: fullReader(core.pool, company.id) }, sales.plain.id).catch((error) => error)
+      makeSaleReceipt({ ...core, store, reader: fullReader(core.pool, company.id) }, sales.plain.id).catch(
+        (error) => error,
+      )
     expect(await made(changed(() => ({ actor: 'user/1' })))).to.be.instanceOf(LedgerNotIntact)
     const other = await made(changed(({ data }) => ({ data: { ...data, total: '1.00' } })))
     expect(other).to.be.instanceOf(LedgerNotIntact)
@@ -210,7 +212,7 @@ describe('receipts while checkpoints cannot be written', () => {
   ] as const) {
     it(`responds 503 if a new checkpoint is needed; earlier receipts work: ${how} [PROOF-91]`, async () => {
       const { directory } = sealsOf(api.databaseUrl)
-      const file = checkpointFileOf(directory, company.id)
+      const file = checkpointPath(directory, company.id)
       const broken = how.startsWith('the file') ? file : directory
       const counter = await openCounter(company)
       const before = await counter.sell()

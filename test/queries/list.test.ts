@@ -8,12 +8,18 @@ import { isRefusal } from '#ledger/command.ts'
 import { plainSql } from '#postgres/table-marks.ts'
 import { readModel } from '#projections/index.ts'
 import { listCategories } from '#queries/item-queries.ts'
-import { type ListOrder, listStatement, type PageStart, reversed, sumStatement } from '#queries/list-statement.ts'
+import {
+  type ListOrder,
+  listStatement,
+  type PageStart,
+  reverseListOrder,
+  sumStatement,
+} from '#queries/list-statement.ts'
 import { customerListing, listCustomers, listDeletedCustomers, listPersonsByName } from '#queries/person-queries.ts'
 import { fullReader, presentSource, Reader, type ReadSource, type Sight, WHOLE } from '#queries/reader.ts'
 import { NEWEST_FIRST, ORDER_BY_CHANGE, ORDER_BY_ID, ORDER_BY_NAME, type Page } from '#queries/record-queries.ts'
 import { getRequest } from '#queries/request-queries.ts'
-import { OWN_ROLLUPS, OWN_ROWS, RULES, type Rule, ruleOf } from '#queries/tables.ts'
+import { getTableRule, OWN_ROLLUPS, OWN_ROWS, RULES, type Rule } from '#queries/tables.ts'
 import { figuresIn } from '../figures/parse.ts'
 import { ownerUrlOf, useDatabase } from '../support/database.ts'
 import { type DatabaseClock, openDatabaseClock } from '../support/database-clock.ts'
@@ -302,7 +308,7 @@ describe('query plan of a page', () => {
       },
     }
     const masked = new Reader(COMPANY_ID, explaining, { ...WHOLE, hidesPersons: true })
-    for (const order of [ORDER_BY_NAME, reversed(ORDER_BY_NAME)]) {
+    for (const order of [ORDER_BY_NAME, reverseListOrder(ORDER_BY_NAME)]) {
       const page = await listPersonsByName(masked, customerListing, { limit: 50, order })
       expect(isRefusal(page) || page.has_more).to.equal(true)
       const next = isRefusal(page) ? null : page.next
@@ -407,8 +413,8 @@ describe('rules of tables', () => {
   it('are there for all tables of the read model, with their conditions on own sales [ROLE-950] [ROLE-105]', () => {
     const tables = readModel.projections.flatMap((projection) => projection.tables.map(({ name }) => name))
     expect(Object.keys(RULES)).to.include.members(tables)
-    for (const [name, condition] of Object.entries(OWN_ROWS)) expect(ruleOf(name).own, name).to.equal(condition)
-    for (const [name, rows] of Object.entries(OWN_ROLLUPS)) expect(ruleOf(name).ownRollup, name).to.equal(rows)
+    for (const [name, condition] of Object.entries(OWN_ROWS)) expect(getTableRule(name).own, name).to.equal(condition)
+    for (const [name, rows] of Object.entries(OWN_ROLLUPS)) expect(getTableRule(name).ownRollup, name).to.equal(rows)
   })
 
   it('know all columns of the tables of which they mask some [ROLE-950]', async () => {

@@ -7,11 +7,11 @@ import {
   answerShape,
   changesShape,
   optionalField,
-  recordedValues,
   requiredField,
-  shownField,
+  serviceField,
   Timestamp,
   textsByName,
+  toRecordedValues,
   wholeShape,
 } from '#records/field.ts'
 
@@ -25,7 +25,7 @@ const FIELDS = {
     members: { zip: optionalField('zip', 'CEP', z.string().nullish()) },
   },
 }
-const SHOWN = { ...FIELDS, created_at: shownField('moment', 'Cadastro', Timestamp) }
+const SHOWN = { ...FIELDS, created_at: serviceField('moment', 'Cadastro', Timestamp) }
 
 const record = {
   name: null,
@@ -42,7 +42,7 @@ describe('definitions of fields', () => {
   })
 
   it('record null for what a whole record does not say', () => {
-    expect(recordedValues(FIELDS, { name: 'Ana' })).to.deep.equal({ name: 'Ana', price: null, address: null })
+    expect(toRecordedValues(FIELDS, { name: 'Ana' })).to.deep.equal({ name: 'Ana', price: null, address: null })
   })
 
   it('give the facts, columns, file and controls of a page, each in its own order', () => {

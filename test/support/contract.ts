@@ -3,7 +3,7 @@ import addFormatsModule from 'ajv-formats'
 import { expect } from 'chai'
 import type { oas31 } from 'zod-openapi'
 import { V1_ROUTES } from '#api/api-v1.ts'
-import { contractOf } from '#api/contract/contract-document.ts'
+import { createContract } from '#api/contract/contract-document.ts'
 import type { ProblemCode } from '#http/problems.ts'
 
 // The package is CommonJS, but its types declare a default export.
@@ -28,7 +28,7 @@ export interface Operation {
 }
 
 /** The published contract, and a strict version for tests that refuses undocumented fields. */
-export const contract = contractOf(V1_ROUTES)
+export const contract = createContract(V1_ROUTES)
 const strict = closed(contract) as unknown as Node
 
 const ajv = new Ajv2020({

@@ -15,9 +15,9 @@ import {
   type Origin,
   type OutcomeKind,
   type Permit,
-  streamOf,
+  streamName,
 } from '#ledger/command.ts'
-import { project, refsOf, viewOf } from '#ledger/projection.ts'
+import { collectRefs, findRecordView, project } from '#ledger/projection.ts'
 import type { AnyRef, Table } from '#ledger/table.ts'
 import { createWorkingSet, type Rows, type WorkingSet } from '#ledger/working-set.ts'
 import { resetCompanyRows } from '#ledger/write/unit-of-work.ts'
@@ -110,7 +110,7 @@ export async function given(...events: readonly Past[]): Promise<Scenario> {
   const happen = async (event: Past) => {
     const envelope = envelopeOf(event, ++revision)
     await resetCompanyRows({ model: readModel, set, tx: nothing }, COMPANY_ID, envelope)
-    await load(refsOf(readModel, envelope))
+    await load(collectRefs(readModel, envelope))
     project(readModel, rows, envelope)
   }
   for (const event of events) await happen(event)
@@ -149,7 +149,7 @@ export async function given(...events: readonly Past[]): Promise<Scenario> {
 }
 
 async function show(set: WorkingSet, load: (refs: readonly AnyRef[]) => Promise<void>, subject: string, now: string) {
-  const { view, id } = viewOf(readModel, subject)
+  const { view, id } = findRecordView(readModel, subject)
   const rows = set.of(COMPANY_ID)
   await load(view.refs(id))
   if (view.refsMore) await load(view.refsMore(rows, id))
@@ -169,7 +169,7 @@ function envelopeOf({ origin = 'api', actor = null, ...event }: Past, revision: 
   return {
     ...event,
     id: `00000000-0000-7000-8000-${String(revision).padStart(12, '0')}`,
-    stream: streamOf(COMPANY_ID),
+    stream: streamName(COMPANY_ID),
     revision,
     recorded_at: minute(revision),
     origin,

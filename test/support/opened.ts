@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { isSealed } from '#crypto/vault.ts'
-import { type Envelope, streamOf } from '#ledger/command.ts'
+import { type Envelope, streamName } from '#ledger/command.ts'
 import { type EventReader, readNewest } from '#ledger/port.ts'
 import { readModel } from '#projections/index.ts'
 
 /** A company's ledger as projections see it. */
 export async function openedEvents(reading: EventReader, companyId: number): Promise<Envelope[]> {
   const events: Envelope[] = []
-  for await (const event of readNewest(reading, streamOf(companyId), 0)) events.push(event)
+  for await (const event of readNewest(reading, streamName(companyId), 0)) events.push(event)
   return events
 }
 

@@ -1,5 +1,5 @@
 import { companyIdOfStream, type Envelope } from '#ledger/command.ts'
-import { type Append, chunksOf, type Note, type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
+import { type Append, type Note, type OutsideStore, splitChunks, WrongExpectedRevision } from '#ledger/port.ts'
 import { Unavailable } from '#lib/errors.ts'
 
 /**
@@ -48,7 +48,7 @@ export function createOutsideStore({ maxAppendBytes = MAX_APPEND_BYTES } = {}): 
   const land = ({ stream, expectedRevision, commands }: Append): void => {
     const stored = eventsOf(stream)
     let expected = expectedRevision
-    for (const chunk of chunksOf(commands, maxAppendBytes, bytesOf)) {
+    for (const chunk of splitChunks(commands, maxAppendBytes, bytesOf)) {
       if (chunk.reduce((sum, event) => sum + bytesOf(event), 0) > maxAppendBytes)
         throw new Error('maximum append size exceeded')
       const again = chunk.every((event, position) => stored[expected + 1 + position]?.id === event.id)

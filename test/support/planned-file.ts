@@ -1,6 +1,6 @@
-import { permissionsOf } from '#domain/rights.ts'
+import { toRolePermissions } from '#domain/rights.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { candidatesOf, createHeadWords, guessMapping, type ImportMapping } from '#panel/import/column-titles.ts'
+import { createHeadWords, findCandidates, guessMapping, type ImportMapping } from '#panel/import/column-titles.ts'
 import { IMPORTED } from '#panel/import/import-kinds.ts'
 import type { ChosenMarks } from '#panel/import/import-lines.ts'
 import { isWrong, rowMessages, validRows } from '#panel/import/import-plan.ts'
@@ -33,11 +33,11 @@ export async function planFile(
   const imported = IMPORTED.find((one) => one.kind === kind)
   if (!imported) throw new Error(`${kind} cannot be imported`)
   const readModel = { reader, timezone: 'America/Sao_Paulo' }
-  const session = { permissions: permissionsOf('owner') }
+  const session = { permissions: toRolePermissions('owner') }
   const visit = { primary: reader, readModel, session } as unknown as PageContext
   const fields = await imported.fields(visit)
   const words = createHeadWords(fields, imported.heads)
-  const isHead = (cell: string) => candidatesOf(words, cell).length > 0
+  const isHead = (cell: string) => findCandidates(words, cell).length > 0
   const guess = (heads: readonly string[]): ImportMapping => guessMapping(heads, words, imported.reading.shared)
   const read = await readSheet(Buffer.from(content as string), pause, { isHead })
   if (isRefusal(read)) return { records: [], errors: rowMessages(read, {}), doubts: [], warnings: [], numbers: [] }

@@ -1,11 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { formatCheckpoint, originOf, proofText } from '#integrity/checkpoint.ts'
+import { companyOrigin, formatCheckpoint, proofText } from '#integrity/checkpoint.ts'
 import { appenderFrom, type Hashes, inclusionProof, leafHash } from '#integrity/merkle.ts'
-import { keyIdOf, type NoteSigner, signNote } from '#integrity/note.ts'
+import { hashPublicKey, type NoteSigner, signNote } from '#integrity/note.ts'
 import type { ProvedEvent, Receipt } from '#integrity/sale-receipts.ts'
-import { type Envelope, GENESIS_HASH, hashOf } from '#ledger/command.ts'
+import { type Envelope, GENESIS_HASH, hashEnvelope } from '#ledger/command.ts'
 import { projectRoot } from '#lib/own-program.ts'
 import type { TrustedKeys } from '#public/receipt-page.tsx'
 
@@ -38,7 +38,7 @@ export const trustedOf = (...keys: readonly { readonly publicKey: string }[]): T
   installation: INSTALLATION,
   keys: keys.map(({ publicKey }) => ({
     key: Buffer.from(publicKey, 'base64').subarray(-32).toString('base64'),
-    id: keyIdOf(publicKey),
+    id: hashPublicKey(publicKey),
     since: '2026-11-21T11:17:15.123Z',
     until: null,
     isSigned: true,
@@ -66,7 +66,7 @@ export function ledgerOf(companyId: number, said: readonly Said[]) {
       previous_hash: events.at(-1)?.hash ?? GENESIS_HASH,
       ...each,
     }
-    const hash = hashOf(event)
+    const hash = hashEnvelope(event)
     events.push({ ...event, hash })
     for (const node of appender.append(leafHash(Buffer.from(hash, 'hex'))))
       nodes.set(`${node.level}/${node.index}`, node.hash)
@@ -77,7 +77,7 @@ export function ledgerOf(companyId: number, said: readonly Said[]) {
   const prove = (
     revision: number,
     { privateKey }: Pick<NoteSigner, 'privateKey'>,
-    origin = originOf(INSTALLATION, companyId),
+    origin = companyOrigin(INSTALLATION, companyId),
   ): ProvedEvent => {
     const checkpoint = signNote(formatCheckpoint({ origin, ...head }), [{ name: origin, privateKey }])
     const proof = proofText({ index: revision, hashes: inclusionProof(hashes, revision, head.size), checkpoint })

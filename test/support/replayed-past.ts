@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
-import { type Envelope, streamOf } from '#ledger/command.ts'
+import { type Envelope, streamName } from '#ledger/command.ts'
 import { type EventReader, readNewest } from '#ledger/port.ts'
 import { replay } from '#ledger/rebuild/replay.ts'
 import { tableDdl } from '#ledger/table.ts'
@@ -38,7 +38,7 @@ async function replayInto(client: PoolClient, reading: Ledgers, companyId: numbe
   await client.query([SETTINGS, ...tables.map((table) => tableDdl(table, 'pg_temp'))].join('\n'))
   let last: Envelope | undefined
   async function* upToThen(): AsyncGenerator<Envelope> {
-    for await (const event of readNewest(reading, streamOf(companyId), 0)) {
+    for await (const event of readNewest(reading, streamName(companyId), 0)) {
       if (event.revision > revision) return
       last = event
       yield event

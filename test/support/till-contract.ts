@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormatsModule from 'ajv-formats'
 import { expect } from 'chai'
 import type { oas31 } from 'zod-openapi'
-import { tillContractOf } from '#service/contracts.ts'
+import { createTillContract } from '#service/contracts.ts'
 
 // The package is CommonJS, but its types declare a default export.
 const addFormats = addFormatsModule as unknown as (ajv: Ajv2020) => void
@@ -30,7 +30,7 @@ export interface TillOperation {
 }
 
 /** The published contract of the sync interface and the receiver of payment notifications. */
-export const tillContract = tillContractOf()
+export const tillContract = createTillContract()
 
 export const tillOperations: readonly TillOperation[] = Object.entries(tillContract.paths ?? {}).flatMap(
   ([path, methods]) =>

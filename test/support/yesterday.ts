@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/command.ts'
+import { type Envelope, GENESIS_HASH, hashEnvelope, streamName } from '#ledger/command.ts'
 import { tamperBy } from './tamper.ts'
 
 const DAY_MS = 86_400_000
@@ -9,7 +9,7 @@ const DAY_MS = 86_400_000
  * cannot set the clock back, because commands use the clock of Postgres.
  */
 export async function moveToYesterday(pool: Pool, companyId: number): Promise<void> {
-  const stream = streamOf(companyId)
+  const stream = streamName(companyId)
   const { rows } = await pool.query<{ envelope: Envelope }>(
     'select envelope from ledger.events where stream = $1 order by revision',
     [stream],
@@ -18,7 +18,7 @@ export async function moveToYesterday(pool: Pool, companyId: number): Promise<vo
   for (const { envelope } of rows) {
     const recorded_at = new Date(Date.parse(envelope.recorded_at) - DAY_MS).toISOString()
     const { hash: _, data, ...head } = { ...envelope, recorded_at, previous_hash }
-    previous_hash = hashOf({ ...head, data })
+    previous_hash = hashEnvelope({ ...head, data })
     await tamperBy(
       pool,
       'update ledger.events set recorded_at = $3, envelope = $4 where stream = $1 and revision = $2',

@@ -1,6 +1,6 @@
 import { createPublicKey, verify } from 'node:crypto'
 import { expect } from 'chai'
-import { readReceipt, scannedReceipt } from '#domain/receipt-code.ts'
+import { parseScannedReceipt, readReceipt } from '#domain/receipt-code.ts'
 import { createTillKey, linkElement, NO_PREDECESSOR, publicJwk, signBytes } from '../../till/chain.ts'
 import { fittingBytes, receiptCodes } from '../../till/printed-code.ts'
 import { type Recorded, recordKey, type SaleBody, type SaleElement } from '../../till/records.ts'
@@ -33,7 +33,7 @@ async function codesOf(lines: number): Promise<{ sale: Recorded<SaleElement>; co
 describe('the code on a receipt [TILL-1110]', () => {
   it('is the whole sale as the service reads it, with a signature of its own', async () => {
     const { sale, codes } = await codesOf(3)
-    const scanned = scannedReceipt(codes.join('\n'))
+    const scanned = parseScannedReceipt(codes.join('\n'))
     if (!scanned || !('signed' in scanned)) throw new Error('the code is not readable')
     expect(readReceipt(scanned.signed)).to.deep.include({
       till_id: 5,
@@ -55,6 +55,6 @@ describe('the code on a receipt [TILL-1110]', () => {
     const many = await codesOf(60)
     expect(many.codes.length).to.be.greaterThan(1)
     for (const code of many.codes) expect(code.length).to.be.at.most(1000)
-    expect(scannedReceipt(many.codes.toReversed().join(' '))).to.have.property('signed')
+    expect(parseScannedReceipt(many.codes.toReversed().join(' '))).to.have.property('signed')
   })
 })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { readReceipt, scannedReceipt } from '#domain/receipt-code.ts'
+import { parseScannedReceipt, readReceipt } from '#domain/receipt-code.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { describeInBrowser } from '../support/browser.ts'
 import { useDatabase } from '../support/database.ts'
@@ -165,7 +165,7 @@ class Batch {
       all.map((each) => each.getAttribute('data-code')),
     )
     const code = texts.join('\n')
-    const scanned = scannedReceipt(code)
+    const scanned = parseScannedReceipt(code)
     const sale = scanned && 'signed' in scanned ? readReceipt(scanned.signed) : null
     if (!sale) throw new Error('the code of a receipt is not readable')
     this.printed.set(sale.offline_id, { code, cents: sale.total })

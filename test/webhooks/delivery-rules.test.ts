@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
-import { deliveryResultOf, endpointHealthOf } from '#webhooks/delivery.ts'
+import { decideDeliveryResult, sumEndpointHealth } from '#webhooks/delivery.ts'
 import {
   type AttemptOutcome,
   EndpointLanes,
@@ -31,7 +31,8 @@ const attempt = (error: AttemptResult['error']): AttemptResult => ({
 })
 const succeeded = attempt(null)
 const failed = attempt('timeout')
-const result = (of: SentAttempt, given: Partial<LeasedDelivery> = {}) => deliveryResultOf(claim(given), of, RETRIES, 0)
+const result = (of: SentAttempt, given: Partial<LeasedDelivery> = {}) =>
+  decideDeliveryResult(claim(given), of, RETRIES, 0)
 
 describe('result of an attempt', () => {
   it('retries after 1 minute, 5 minutes, 30 minutes, 2 hours and 6 hours, then gives up [HOOK-18]', () => {
@@ -98,7 +99,7 @@ describe('a pause that the receiver asks for', () => {
 
 describe('endpoint health from attempts', () => {
   const say = (...results: ReturnType<typeof result>[]) =>
-    endpointHealthOf(results).map(({ webhook_id, succeeded, failing, exhausted }) => ({
+    sumEndpointHealth(results).map(({ webhook_id, succeeded, failing, exhausted }) => ({
       webhook_id,
       succeeded,
       failing,

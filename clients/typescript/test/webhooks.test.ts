@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import express from 'express'
 import { Headers as UndiciHeaders } from 'undici'
-import { webhookSecretOf } from '../../../src/domain/webhook-secret.ts'
+import { formatWebhookSecret } from '../../../src/domain/webhook-secret.ts'
 import { deliveryHeaders } from '../../../src/webhooks/sender.ts'
 import {
   type Delivery,
@@ -15,7 +15,7 @@ import {
   verifyWebhook,
 } from '../src/webhooks.ts'
 
-const [SECRET, NEXT] = [1, 2].map((byte) => webhookSecretOf(Buffer.alloc(32, byte))) as [string, string]
+const [SECRET, NEXT] = [1, 2].map((byte) => formatWebhookSecret(Buffer.alloc(32, byte))) as [string, string]
 const NOW = Date.parse('2026-11-21T12:00:00Z')
 const BODY = JSON.stringify({
   event: 'sale.completed',

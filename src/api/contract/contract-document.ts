@@ -2,14 +2,14 @@ import type { RequestHandler } from 'express'
 import * as z from 'zod'
 import { createDocument, type oas31, type ZodOpenApiOverrideContext, type ZodOpenApiPathsObject } from 'zod-openapi'
 import { WARNING_CODES } from '#commands/item-input.ts'
-import { isBasicEvent, readScopeOf, WEBHOOK_EVENTS, type WebhookEvent } from '#events/catalogue.ts'
+import { getReadScope, isBasicEvent, WEBHOOK_EVENTS, type WebhookEvent } from '#events/catalogue.ts'
 import { type Compress, createFixedAnswer } from '#http/answers.ts'
 import { type LimitUnauthenticated, publicDocument } from '#http/edge.ts'
 import type { Channel } from '#ledger/command.ts'
 import { ContractRecordId, NullableText, Timestamp } from '#records/field.ts'
 import type { Route } from '../api-route.ts'
 import { BatchError, listCodes } from './contract-errors.ts'
-import { API_LISTS, nameLists, operationOf, tagOf, templateOf, type ValueLists } from './contract-operation.ts'
+import { API_LISTS, describeRoute, nameLists, tagRoute, toPathTemplate, type ValueLists } from './contract-operation.ts'
 import { allowEmptyTexts, assertNamed, fitSchemas, nameBodies } from './generators.ts'
 import { GLOSSARY } from './glossary.ts'
 
@@ -85,7 +85,7 @@ function webhookOperation(name: WebhookEvent, schemas: Schemas): oas31.Operation
     operationId: `on_${name.replace('.', '_')}`,
     tags: ['Webhooks'],
     summary,
-    description: `${isBasicEvent(name) ? 'Incluído em `*` e em `basic`.' : 'Incluído em `*`; `basic` não o inclui.'} Exige o escopo \`${readScopeOf(name)}\` da chave do endereço.`,
+    description: `${isBasicEvent(name) ? 'Incluído em `*` e em `basic`.' : 'Incluído em `*`; `basic` não o inclui.'} Exige o escopo \`${getReadScope(name)}\` da chave do endereço.`,
     // Receivers verify the signature instead.
     security: [],
     parameters: headersOf(name),
@@ -175,7 +175,7 @@ const header = (name: string, description: string, schema: Schema, example?: unk
 })
 
 /** `{"data": <record>}` */
-export const singleOf = (record: z.ZodType) => z.strictObject({ data: record })
+export const singleSchema = (record: z.ZodType) => z.strictObject({ data: record })
 
 const warningShape = {
   code: z.enum(WARNING_CODES),
@@ -192,7 +192,7 @@ const BatchWarning = z.strictObject({ index: z.int().min(0).max(499), ...warning
 const WarningsMeta = z.strictObject({ warnings: z.array(ShownWarning).min(1) }).meta({ id: 'WarningsMeta' })
 
 /** `{"data": <record>}`, with `meta` if the request was accepted with warnings. */
-export const warnedOf = (record: z.ZodType) => z.strictObject({ data: record, meta: WarningsMeta.optional() })
+export const warnedSchema = (record: z.ZodType) => z.strictObject({ data: record, meta: WarningsMeta.optional() })
 
 const lastPage = { has_more: false, next_cursor: null, limit: 50, synced_at: '2026-11-21T08:17:15.123-03:00' }
 
@@ -206,7 +206,7 @@ const PageMeta = z
   .meta({ id: 'PageMeta', examples: [lastPage] })
 
 /** A page of a list. */
-export const pageSchemaOf = (record: z.ZodType) => z.strictObject({ data: z.array(record), meta: PageMeta })
+export const pageSchema = (record: z.ZodType) => z.strictObject({ data: z.array(record), meta: PageMeta })
 
 /** An entry of a deleted listing. */
 const DeletedRecord = z.strictObject({ id: ContractRecordId, external_id: NullableText, deleted_at: Timestamp }).meta({
@@ -231,7 +231,7 @@ const ForgottenRecord = z
     examples: [{ id: 17, external_id: 'CLI-001', forgotten_at: '2026-11-21T08:17:15.123-03:00' }],
   })
 
-export const deletedPage = pageSchemaOf(DeletedRecord)
+export const deletedPageSchema = pageSchema(DeletedRecord)
 
 /** Of any batch; only some batches warn. */
 const BatchMeta = z
@@ -244,7 +244,7 @@ const BatchMeta = z
   .meta({ id: 'BatchMeta' })
 
 /** Answer to a batch: the current records, and an entry per failed item. */
-export const batchResultOf = (record: z.ZodType) => z.strictObject({ data: z.array(record), meta: BatchMeta })
+export const batchResultSchema = (record: z.ZodType) => z.strictObject({ data: z.array(record), meta: BatchMeta })
 
 /**
  * A JSON document without authentication: limited by address, and under the rule for plain HTTP like every request.
@@ -303,7 +303,7 @@ const VERSION = '1.0.0'
  * OpenAPI 3.1 document of API v1, generated from the validating schemas. Without `publicUrl`, its addresses are relative
  * to that of the service.
  */
-export function contractOf(routes: readonly Route[], publicUrl = ''): oas31.OpenAPIObject {
+export function createContract(routes: readonly Route[], publicUrl = ''): oas31.OpenAPIObject {
   const root = publicUrl.replace(/\/+$/, '')
   const document = createDocument(
     {
@@ -315,7 +315,7 @@ export function contractOf(routes: readonly Route[], publicUrl = ''): oas31.Open
         contact: { name: 'Tillbook', url: `${root}/docs` },
       },
       servers: [{ url: `${root}/api/v1` }],
-      tags: [...new Set(routes.map(({ path }) => tagOf(path)))].map((tag) => ({ ...tag })),
+      tags: [...new Set(routes.map(({ path }) => tagRoute(path)))].map((tag) => ({ ...tag })),
       paths: pathsOf(routes),
       components: {
         schemas: {
@@ -352,8 +352,8 @@ export function finish(document: oas31.OpenAPIObject, lists: ValueLists): oas31.
 function pathsOf(routes: readonly Route[]): ZodOpenApiPathsObject {
   const paths: ZodOpenApiPathsObject = {}
   for (const route of routes) {
-    const path = templateOf(route.path)
-    paths[path] = { ...paths[path], [route.method]: operationOf(route) }
+    const path = toPathTemplate(route.path)
+    paths[path] = { ...paths[path], [route.method]: describeRoute(route) }
   }
   return paths
 }
@@ -413,4 +413,4 @@ export const serveContract = (
   publicUrl: string,
   limitAnonymous: LimitUnauthenticated,
   compress: Compress,
-): RequestHandler => serveDocument(() => contractOf(routes, publicUrl), limitAnonymous, compress)
+): RequestHandler => serveDocument(() => createContract(routes, publicUrl), limitAnonymous, compress)

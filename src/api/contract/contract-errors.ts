@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { oas31, ZodOpenApiResponseObject } from 'zod-openapi'
 import { NEEDS } from '#commands/forget-person.ts'
 import { SCOPES } from '#domain/rights.ts'
-import { httpMessageOf, httpStatusOf, PROBLEM_CODES, type ProblemCode } from '#http/problems.ts'
+import { PROBLEM_CODES, type ProblemCode, toHttpMessage, toHttpStatus } from '#http/problems.ts'
 import { groupBy } from '#lib/collections.ts'
 import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '#records/field.ts'
 import type { Route } from '../api-route.ts'
@@ -148,8 +148,8 @@ export const ERROR_COMPONENTS: readonly string[] = [
 ]
 
 /** Answer with one of several codes: listed in the text for people, and in `x-error-codes` for programs. */
-export const refusalOf = (codes: readonly ProblemCode[], headers: z.ZodObject): ZodOpenApiResponseObject => ({
-  description: codes.map((code) => `\`${code}\`: ${httpMessageOf(code)}`).join('\n'),
+export const refusalResponse = (codes: readonly ProblemCode[], headers: z.ZodObject): ZodOpenApiResponseObject => ({
+  description: codes.map((code) => `\`${code}\`: ${toHttpMessage(code)}`).join('\n'),
   headers,
   content: { 'application/json': { schema: ErrorBody } },
   'x-error-codes': codes,
@@ -214,6 +214,6 @@ export const takesBody = (route: Route): boolean => 'batch' in route || ('body' 
 /** The codes of a route by status, in ascending order. */
 export function codesByStatus(route: Route): [status: number, codes: ProblemCode[]][] {
   const codes = codesOf(route)
-  const statuses = [...new Set(codes.map(httpStatusOf))].sort((a, b) => a - b)
-  return statuses.map((status) => [status, codes.filter((code) => httpStatusOf(code) === status)])
+  const statuses = [...new Set(codes.map(toHttpStatus))].sort((a, b) => a - b)
+  return statuses.map((status) => [status, codes.filter((code) => toHttpStatus(code) === status)])
 }

@@ -3,9 +3,9 @@ import type { oas31, ZodOpenApiOperationObject, ZodOpenApiResponseObject, ZodOpe
 import { boundedText, ExternalId, Id, limitedText } from '#domain/text.ts'
 import type { ProblemCode } from '#http/problems.ts'
 import { type BatchRoute, demandsKey, hasAddress, MIN_REVISION, type Route } from '../api-route.ts'
-import { batchOf } from '../batch.ts'
+import { batchSchema } from '../batch.ts'
 import { DRY_RUN } from '../request.ts'
-import { codesByStatus, refusalOf, takesBody } from './contract-errors.ts'
+import { codesByStatus, refusalResponse, takesBody } from './contract-errors.ts'
 import { componentsOfRequests, REF, VALUES } from './generators.ts'
 
 type Schema = oas31.SchemaObject & { readonly 'x-extensible-enum'?: readonly unknown[] }
@@ -173,7 +173,7 @@ const TAGS: Readonly<Record<string, Tag>> = {
 }
 
 /** Tag of a route pattern. */
-export function tagOf(path: string): Tag {
+export function tagRoute(path: string): Tag {
   const [, first = '', second] = path.split('/')
   const tag = TAGS[`${first}/${second}`] ?? TAGS[first]
   if (!tag) throw new Error(`contract: path ${path} has no tag; add one to TAGS`)
@@ -247,10 +247,10 @@ type ObjectSchema = z.ZodType<unknown, Record<string, unknown>>
 const JSON_TYPE = 'application/json'
 
 /** Contract of a route. */
-export function operationOf(route: Route): ZodOpenApiOperationObject {
+export function describeRoute(route: Route): ZodOpenApiOperationObject {
   return {
     operationId: route.operation,
-    tags: [tagOf(route.path).name],
+    tags: [tagRoute(route.path).name],
     summary: route.summary,
     description: [route.description, scopeText(route)].filter(Boolean).join('\n\n'),
     'x-required-scope': route.scope,
@@ -279,7 +279,7 @@ const PATH_PARAMETERS: Readonly<Record<string, z.ZodType>> = {
 const parameterNames = (path: string): string[] => [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
 
 /** OpenAPI form of a route pattern: `/sales/{id}/cancel`. */
-export const templateOf = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
+export const toPathTemplate = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
 
 const IdempotencyKey = limitedText(255)
   .regex(/^[\x20-\x7e]{1,255}$/)
@@ -345,7 +345,7 @@ function bodyOf(route: Route) {
 }
 
 function bodySchema(route: Route): z.ZodType {
-  if ('batch' in route) return batchOf(route.item)
+  if ('batch' in route) return batchSchema(route.item)
   return ('body' in route && route.body) || z.strictObject({})
 }
 
@@ -409,7 +409,7 @@ function errorResponse(status: number, codes: readonly ProblemCode[]): ZodOpenAp
   const id = `Error${status}_${codes.join('_or_')}`
   const known = responses.get(id)
   if (known) return known
-  const response = { id, ...refusalOf(codes, errorHeaders(status)) }
+  const response = { id, ...refusalResponse(codes, errorHeaders(status)) }
   responses.set(id, response)
   return response
 }

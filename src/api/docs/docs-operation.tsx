@@ -23,7 +23,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 }
 
 /** Anchor of a component on the page. */
-export const anchorOf = (name: string): string => `objeto-${name}`
+export const toAnchor = (name: string): string => `objeto-${name}`
 
 export const nameOfRef = (ref: string): string => ref.slice(ref.lastIndexOf('/') + 1)
 
@@ -115,7 +115,7 @@ interface TypeProps {
 export function Type({ schema, pageOf = () => '' }: TypeProps) {
   if (schema.$ref) {
     const name = nameOfRef(schema.$ref)
-    const link = ERROR_COMPONENTS.includes(name) ? '/docs#erros' : `${pageOf(name)}#${anchorOf(name)}`
+    const link = ERROR_COMPONENTS.includes(name) ? '/docs#erros' : `${pageOf(name)}#${toAnchor(name)}`
     return <a href={link}>{name}</a>
   }
   const choices = alternatives(schema)
@@ -177,21 +177,21 @@ function bounds(low: number | undefined, high: number | undefined, unit: string)
 }
 
 /** The component of a reference, or the schema itself. */
-export const resolved = (schema: Schema, { components }: oas31.OpenAPIObject): Schema =>
+export const resolveRef = (schema: Schema, { components }: oas31.OpenAPIObject): Schema =>
   schema.$ref ? (components?.schemas?.[nameOfRef(schema.$ref)] as Schema) : schema
 
 /** Example of a schema, composed of the examples of its objects; undefined without any. */
-export function exampleOf(schema: Schema, contract: oas31.OpenAPIObject): unknown {
+export function composeExample(schema: Schema, contract: oas31.OpenAPIObject): unknown {
   if (schema.examples) return schema.examples[0]
   if (schema.const !== undefined) return schema.const
-  if (schema.$ref) return exampleOf(resolved(schema, contract), contract)
+  if (schema.$ref) return composeExample(resolveRef(schema, contract), contract)
   if (schema.type === 'array') {
-    const item = exampleOf(schema.items as Schema, contract)
+    const item = composeExample(schema.items as Schema, contract)
     return item === undefined ? undefined : [item]
   }
   if (!schema.properties) return undefined
   const fields = Object.entries(schema.properties as Record<string, Schema>)
-  const examples = fields.map(([name, field]) => [name, exampleOf(field, contract)])
+  const examples = fields.map(([name, field]) => [name, composeExample(field, contract)])
   return examples.some(([, example]) => example === undefined) ? undefined : Object.fromEntries(examples)
 }
 
@@ -225,7 +225,7 @@ export interface DocumentedOperation {
 }
 
 /** All operations of the contract, in its order. */
-export function operationsOf({ paths }: oas31.OpenAPIObject): DocumentedOperation[] {
+export function listOperations({ paths }: oas31.OpenAPIObject): DocumentedOperation[] {
   return Object.entries(paths ?? {}).flatMap(([path, methods]) =>
     Object.entries(methods as Record<string, oas31.OperationObject>).map(([method, operation]) => ({
       method,
@@ -321,7 +321,7 @@ function Body({ operation: { requestBody }, contract }: SuccessProps) {
   return (
     <>
       <h4>Corpo</h4>
-      <FieldTable schema={resolved(content.schema as Schema, contract)} />
+      <FieldTable schema={resolveRef(content.schema as Schema, contract)} />
     </>
   )
 }
@@ -329,7 +329,7 @@ function Body({ operation: { requestBody }, contract }: SuccessProps) {
 function Success({ operation: { responses }, contract }: SuccessProps) {
   const successes = Object.entries((responses ?? {}) as Record<string, Response>).filter(([status]) => status < '300')
   const body = successes[0]?.[1].content?.['application/json']?.schema as Schema | undefined
-  const schema = body && resolved(body, contract)
+  const schema = body && resolveRef(body, contract)
   const data = schema?.properties?.data as Schema | undefined
   return (
     <>
@@ -346,16 +346,16 @@ function Success({ operation: { responses }, contract }: SuccessProps) {
           <code>data</code>: <Type schema={data} />
         </p>
       )}
-      {schema && !isShownWithItsObject(schema, contract) && <Json value={exampleOf(schema, contract)} />}
+      {schema && !isShownWithItsObject(schema, contract) && <Json value={composeExample(schema, contract)} />}
     </>
   )
 }
 
 /** Whether an answer only wraps objects: their examples are shown once, with the objects. */
 function isShownWithItsObject(schema: Schema, contract: oas31.OpenAPIObject): boolean {
-  const data = resolved(schema, contract).properties?.data as Schema | undefined
+  const data = resolveRef(schema, contract).properties?.data as Schema | undefined
   const object = ((data?.items as Schema | undefined) ?? data)?.$ref
-  return object !== undefined && exampleOf({ $ref: object } as Schema, contract) !== undefined
+  return object !== undefined && composeExample({ $ref: object } as Schema, contract) !== undefined
 }
 
 /** Codes that every write, or every operation, has. `/docs#erros` explains them once. */
@@ -386,7 +386,10 @@ interface DocumentedError {
 export const codeOfLine = (line: string): string | undefined => /^`(\w+)`/.exec(line)?.[1]
 
 /** The errors of an operation; failures of tills have no code and are all shown. */
-export const errorsOf = ({ responses }: oas31.OperationObject, contract: oas31.OpenAPIObject): DocumentedError[] =>
+export const listOperationErrors = (
+  { responses }: oas31.OperationObject,
+  contract: oas31.OpenAPIObject,
+): DocumentedError[] =>
   Object.entries(responses ?? {})
     .filter(([status]) => status >= '400')
     .flatMap(([status, response]) =>
@@ -398,7 +401,7 @@ export const errorsOf = ({ responses }: oas31.OperationObject, contract: oas31.O
     )
 
 function Errors({ operation, contract }: SuccessProps) {
-  const errors = errorsOf(operation, contract)
+  const errors = listOperationErrors(operation, contract)
   const common = errors.filter(({ isCommon }) => isCommon)
   return (
     <details>

@@ -4,19 +4,19 @@ import type { oas31 } from 'zod-openapi'
 import { ERROR_COMPONENTS } from '../contract/contract-errors.ts'
 import { isEnvelope } from '../contract/generators.ts'
 import {
-  anchorOf,
   bodyExample,
   codeOfLine,
   DocsBadge,
   type DocumentedOperation,
-  errorsOf,
   FieldTable,
   Json,
+  listOperationErrors,
+  listOperations,
   nameOfRef,
   OperationSection,
-  operationsOf,
   parameterExample,
   type Schema,
+  toAnchor,
 } from './docs-operation.tsx'
 import { Code, GUIDES, Markdown, MarkdownLine, PORTUGUESE_GUIDES } from './guides.tsx'
 
@@ -48,7 +48,7 @@ export interface Site {
   readonly resources: readonly Resource[]
 }
 
-export function siteOf(publicUrl: string, published: readonly PublishedContract[]): Site {
+export function createSite(publicUrl: string, published: readonly PublishedContract[]): Site {
   const contracts = published.map(withInlineLists)
   return { publicUrl: publicUrl.replace(/\/+$/, ''), contracts, resources: contracts.flatMap(resourcesOf) }
 }
@@ -73,7 +73,7 @@ const slugOf = (name: string): string => name.normalize('NFD').replace(/\p{M}/gu
 
 function resourcesOf(published: PublishedContract): Resource[] {
   const { contract } = published
-  const operations = operationsOf(contract)
+  const operations = listOperations(contract)
   return (contract.tags ?? []).map(({ name, description = '' }) => {
     const own = operations.filter(({ operation }) => operation.tags?.includes(name))
     return {
@@ -108,7 +108,7 @@ function objectsOf(operations: readonly DocumentedOperation[], { components }: o
 const isErrorObject = (name: string): boolean => name === 'Failure' || ERROR_COMPONENTS.includes(name)
 
 /** Path of an operation below the root of the service. */
-export function pathOf({ contract }: PublishedContract, path: string): string {
+export function operationPath({ contract }: PublishedContract, path: string): string {
   const { pathname } = new URL(contract.servers?.[0]?.url ?? '/', 'http://localhost')
   return `${pathname.replace(/\/+$/, '')}${path}`
 }
@@ -216,7 +216,7 @@ export const homePage = ({ panel, receipts }: Places): string =>
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 /** A command of curl that carries out an operation with its example. */
-export function curlOf(
+export function toCurl(
   publicUrl: string,
   published: PublishedContract,
   { method, path, operation }: DocumentedOperation,
@@ -235,7 +235,7 @@ export function curlOf(
   const options = [
     ...(method === 'get' ? [] : [`-X ${method.toUpperCase()}`]),
     ...(isStream ? ['-N'] : []),
-    quoted(`${publicUrl}${pathOf(published, filled)}${query && `?${query}`}`),
+    quoted(`${publicUrl}${operationPath(published, filled)}${query && `?${query}`}`),
   ].join(' ')
   const lines = [
     `curl ${options}`,
@@ -266,15 +266,15 @@ export const resourcePage = (publicUrl: string, resource: Resource): string =>
               key={found.operation.operationId}
               found={found}
               contract={resource.contract}
-              address={pathOf(resource, found.path)}
-              curl={curlOf(publicUrl, resource, found)}
+              address={operationPath(resource, found.path)}
+              curl={toCurl(publicUrl, resource, found)}
             />
           ))}
         </section>
         <section id="objetos">
           <h2>Objetos</h2>
           {resource.objects.map(([name, schema]) => (
-            <article key={name} id={anchorOf(name)}>
+            <article key={name} id={toAnchor(name)}>
               <h3>{name}</h3>
               <FieldTable schema={schema} />
               <Json value={schema.examples?.[0]} />
@@ -423,7 +423,7 @@ const Operations = ({ resource }: { readonly resource: Resource }) => (
           <a href={`${resource.page}#${documented.operation.operationId}`}>
             <DocsBadge method={documented.method} /> {documented.operation.summary}
           </a>{' '}
-          <code>{pathOf(resource, documented.path)}</code>
+          <code>{operationPath(resource, documented.path)}</code>
         </li>
       ))}
     </ul>
@@ -435,7 +435,8 @@ function ErrorCodes({ site }: { readonly site: Site }) {
   const lines = new Map<string, string>()
   for (const { contract, operations } of site.resources)
     for (const { operation } of operations)
-      for (const { status, line } of errorsOf(operation, contract)) if (codeOfLine(line)) lines.set(line, status)
+      for (const { status, line } of listOperationErrors(operation, contract))
+        if (codeOfLine(line)) lines.set(line, status)
   return (
     <section id="erros">
       <h2>Códigos de erro</h2>
@@ -458,6 +459,7 @@ function termsOf({ operation }: DocumentedOperation, contract: oas31.OpenAPIObje
   for (const parameter of (operation.parameters ?? []) as oas31.ParameterObject[]) terms.add(parameter.name)
   const body = (operation.requestBody as oas31.RequestBodyObject | undefined)?.content['application/json']
   for (const name of Object.keys((body?.example ?? {}) as object)) terms.add(name)
-  for (const { line, isCommon } of errorsOf(operation, contract)) if (!isCommon) terms.add(codeOfLine(line) ?? '')
+  for (const { line, isCommon } of listOperationErrors(operation, contract))
+    if (!isCommon) terms.add(codeOfLine(line) ?? '')
   return [...terms].join(' ')
 }

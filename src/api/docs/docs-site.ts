@@ -4,16 +4,22 @@ import type { AddressLimit } from '#access/login-limits.ts'
 import { type Compress, createFixedAnswer } from '#http/answers.ts'
 import { limitUnauthenticatedBy, publicDocument } from '#http/edge.ts'
 import { guidePage, guidesPage, type ReferencePage, referencePage } from './docs-guides.tsx'
-import { bodyExample, type DocumentedOperation, exampleOf, parameterExample, type Schema } from './docs-operation.tsx'
 import {
+  bodyExample,
+  composeExample,
+  type DocumentedOperation,
+  parameterExample,
+  type Schema,
+} from './docs-operation.tsx'
+import {
+  createSite,
   docsPage,
   homePage,
+  operationPath,
   type PublishedContract,
-  pathOf,
   type Resource,
   resourcePage,
   type Site,
-  siteOf,
 } from './docs-page.tsx'
 import { webhooksPage } from './docs-webhooks.tsx'
 import { guidesIn } from './guides.tsx'
@@ -141,7 +147,7 @@ const bearer = (variable: string) => ({
 })
 
 /** Postman collection (v2.1) of all operations; each request has its example, and the example of its answer. */
-export const postmanOf = ({ publicUrl, resources }: Site): object => ({
+export const toPostman = ({ publicUrl, resources }: Site): object => ({
   info: {
     name: 'Tillbook',
     description:
@@ -191,7 +197,7 @@ function requestOf(resource: Resource, { method, path, operation }: DocumentedOp
       ...parameters.filter((each) => each.in === 'header').map(headerOf),
       ...(body === undefined ? [] : [{ key: 'Content-Type', value: 'application/json' }]),
     ],
-    url: urlOf(pathOf(resource, path), parameters),
+    url: urlOf(operationPath(resource, path), parameters),
     ...(body !== undefined && {
       body: { mode: 'raw', raw: JSON.stringify(body, null, 2), options: { raw: { language: 'json' } } },
     }),
@@ -233,7 +239,7 @@ function urlOf(path: string, parameters: readonly oas31.ParameterObject[]) {
 function responsesOf({ contract }: Resource, { responses }: oas31.OperationObject) {
   return Object.entries((responses ?? {}) as Record<string, oas31.ResponseObject>).flatMap(([status, response]) => {
     const schema = response.content?.['application/json']?.schema as Schema | undefined
-    const example = schema && status < '300' ? exampleOf(schema, contract) : undefined
+    const example = schema && status < '300' ? composeExample(schema, contract) : undefined
     if (example === undefined) return []
     return {
       name: `${status}`,
@@ -284,7 +290,7 @@ function filesOf(site: () => Site, references: readonly ReferencePage[]): Readon
   return {
     '/docs': { make: () => docsPage(site()), policy: WITH_OWN_SCRIPT },
     '/docs/webhooks': { make: () => webhooksPage(site()) },
-    '/docs/postman.json': { make: () => JSON.stringify(postmanOf(site()), null, 1), type: JSON_TYPE },
+    '/docs/postman.json': { make: () => JSON.stringify(toPostman(site()), null, 1), type: JSON_TYPE },
     '/docs/style.css': { make: () => STYLE, type: CSS },
     '/docs/busca.js': { make: () => SEARCH, type: SCRIPT },
     ...Object.fromEntries(
@@ -302,7 +308,7 @@ export function serveDocs({ contracts, references }: Published, options: DocsOpt
   const router = express.Router()
   let made: Site | undefined
   const site = (): Site => {
-    made ??= siteOf(options.publicUrl, contracts())
+    made ??= createSite(options.publicUrl, contracts())
     return made
   }
   for (const [path, file] of Object.entries(filesOf(site, references)))

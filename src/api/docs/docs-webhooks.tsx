@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import type { oas31 } from 'zod-openapi'
-import { type EventType, kindsOf, type PersonalMark } from '#events/event-definitions.ts'
+import { type EventType, listSubjectKinds, type PersonalMark } from '#events/event-definitions.ts'
 import type { ReferencePage } from './docs-guides.tsx'
-import { anchorOf, FieldTable, nameOfRef, Parameters, resolved, type Schema, Type } from './docs-operation.tsx'
+import { FieldTable, nameOfRef, Parameters, resolveRef, type Schema, Type, toAnchor } from './docs-operation.tsx'
 import { DocsLinks, frame, pageOfObject, type Site } from './docs-page.tsx'
 import { Code, Markdown, MarkdownLine } from './guides.tsx'
 
@@ -69,7 +69,7 @@ export const shapesOfEvents = (types: EventTypes): string[] =>
     [...type.former.map(({ data }) => data), type.data].map((data, place) => {
       const shape = JSON.stringify(fieldsOf(z.toJSONSchema(data) as EventSchema, '', undefined))
       const digest = createHash('sha256').update(shape).digest('hex').slice(0, DIGEST_CHARACTERS)
-      return `event ${name} ${place + 1} ${kindsOf(type).join(',')} ${digest}`
+      return `event ${name} ${place + 1} ${listSubjectKinds(type).join(',')} ${digest}`
     }),
   )
 
@@ -77,7 +77,7 @@ const DIGEST_CHARACTERS = 12
 
 function section(name: string, type: EventType<unknown>): string {
   const { version, data, former } = type
-  const subjects = kindsOf(type).map((kind) => `\`${kind}/{id}\``)
+  const subjects = listSubjectKinds(type).map((kind) => `\`${kind}/{id}\``)
   const tables = former.map(
     ({ data }, place) => `### ${name}, versão ${place + 1}\n\nNão é mais gravada.\n\n${tableOf(data)}`,
   )
@@ -203,7 +203,7 @@ export const webhooksPage = (site: Site): string => {
           <section id="objetos">
             <h2>Objetos</h2>
             {others.map(([name, schema]) => (
-              <article key={name} id={anchorOf(name)}>
+              <article key={name} id={toAnchor(name)}>
                 <h3>{name}</h3>
                 <FieldTable schema={schema} />
               </article>
@@ -240,7 +240,7 @@ function eventsOf(contract: oas31.OpenAPIObject): DocumentedEvent[] {
       name,
       operation,
       headers: (operation.parameters ?? []) as oas31.ParameterObject[],
-      data: resolved(content?.schema as Schema, contract).properties?.data as Schema,
+      data: resolveRef(content?.schema as Schema, contract).properties?.data as Schema,
       example: content?.example,
     }
   })

@@ -55,7 +55,7 @@ import type { DeletedPaging } from '#queries/record-queries.ts'
 import { ACCOUNT_FILTERS, ACCOUNT_STATE, PAYABLE_FIELDS, RECEIVABLE_FIELDS } from '#records/accounts.ts'
 import { answerShape, ContractRecordId, QueryId, queryShape } from '#records/field.ts'
 import { commandRoute, type Route } from '../api-route.ts'
-import { singleOf } from '../contract/contract-document.ts'
+import { singleSchema } from '../contract/contract-document.ts'
 import { overviewRoutes } from './finance-routes.ts'
 import { recordRoutes } from './record-routes.ts'
 
@@ -223,7 +223,7 @@ const paymentRoutes = ({ one, name, path, record, settle, pay, reverse }: Paymen
     body: settlement,
     example: settlementExample,
     status: 200,
-    reply: singleOf(record),
+    reply: singleSchema(record),
     refusals: LOCKED,
     command: settle,
     input: (params, body) => withId(params, body),
@@ -239,7 +239,7 @@ const paymentRoutes = ({ one, name, path, record, settle, pay, reverse }: Paymen
     idempotency: 'required',
     body: accountPayment,
     example: { amount: '50.00', paid_at: '2026-11-20T10:00:00-03:00', payment_method: 'pix' },
-    reply: singleOf(record),
+    reply: singleSchema(record),
     refusals: LOCKED,
     command: pay,
     input: (params, body) => withId(params, body),
@@ -254,7 +254,7 @@ const paymentRoutes = ({ one, name, path, record, settle, pay, reverse }: Paymen
     status: 200,
     body: paymentReversal,
     example: { reason: 'Registrado na conta errada' },
-    reply: singleOf(record),
+    reply: singleSchema(record),
     refusals: ['managed_by_pdv', 'already_reversed'],
     command: reverse,
     input: (params, body) => {

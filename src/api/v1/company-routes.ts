@@ -19,7 +19,7 @@ import {
 } from '#records/field.ts'
 import { commandRoute, MAX_BODY_BYTES, type Route, readRoute, single } from '../api-route.ts'
 import { MAX_BATCH_ITEMS } from '../batch.ts'
-import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
+import { pageSchema, singleSchema } from '../contract/contract-document.ts'
 import { answerPage, answerRecord, MAX_LIMIT, pageQuery } from './record-routes.ts'
 
 const meExample = {
@@ -102,7 +102,7 @@ export const meRoute = readRoute({
   scope: null,
   operation: 'getMe',
   summary: 'Empresa, chave e limites de quem chama',
-  reply: singleOf(Me),
+  reply: singleSchema(Me),
   async read({ reader, caller, quota: limits }) {
     const found = await getMe(reader, caller.keyId)
     if (!found) return null
@@ -194,7 +194,7 @@ export const requestRoutes: readonly Route[] = [
       since: QueryInstant.meta({ description: 'Só o que começou neste momento ou depois.' }).optional(),
       until: QueryInstant.optional(),
     }),
-    reply: pageSchemaOf(Call),
+    reply: pageSchema(Call),
     async read({ reader, calls, query }) {
       await calls.flush()
       return answerPage(await listRequests(reader, query), query.limit)
@@ -206,7 +206,7 @@ export const requestRoutes: readonly Route[] = [
     operation: 'getRequest',
     summary: 'Mostra uma chamada, e o corpo de uma que foi recusada',
     description: kept,
-    reply: singleOf(CallWithBody),
+    reply: singleSchema(CallWithBody),
     async read({ reader, calls, params }) {
       const id = z.uuid().safeParse(params.request_id).data
       if (id === undefined) return null
@@ -250,7 +250,7 @@ const TestCompany = z
   })
   .meta({ id: 'TestCompany', examples: [testCompanyExample] })
 
-const reply = singleOf(TestCompany)
+const reply = singleSchema(TestCompany)
 const refusals = ['not_test_company'] as const
 
 /** For integration tests: allowed for any key of a test company, and for no key of a real one. */

@@ -24,7 +24,7 @@ import {
   single,
   streamRoute,
 } from '../api-route.ts'
-import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
+import { pageSchema, singleSchema } from '../contract/contract-document.ts'
 import { TreeHash } from './proof-routes.ts'
 import { answerPage, pageQuery, QueryRevision } from './record-routes.ts'
 
@@ -175,7 +175,7 @@ const historyRoute = (path: string, kind: RecordKind, name: string, one: string)
     description:
       'Do mais antigo ao mais novo; também de um registro excluído. `data` vem na versão mais nova do tipo do evento; a que foi gravada, à qual pertence o `hash`, está em `GET /events`. Dados pessoais vêm abertos; `null`, quando foram excluídos ou a chave não lê esse tipo de cadastro.',
     query: pageQuery({}),
-    reply: pageSchemaOf(LedgerEvent),
+    reply: pageSchema(LedgerEvent),
     fromReplica: true,
     async read({ reader, store, keys, caller, params, query }) {
       const id = pathId(params.id)
@@ -202,7 +202,7 @@ export const eventRoutes: readonly Route[] = [
       subject: Subject.optional(),
       opened: QueryFlag,
     }),
-    reply: pageSchemaOf(LedgerEvent),
+    reply: pageSchema(LedgerEvent),
     fromReplica: true,
     async read({ reader, store, keys, caller, query: { opened, ...query } }) {
       const page = opened
@@ -219,7 +219,7 @@ export const eventRoutes: readonly Route[] = [
     description:
       'Recalcula o hash de cada evento e segue o encadeamento. A conferência está completa quando `revision` alcança X-Ledger-Revision; um livro longo leva mais de uma chamada: continue com `after` e `hash` iguais a `revision` e `hash` da resposta. Enquanto uma corre, outra da mesma empresa recebe 503. Do primeiro evento em diante, o livro é conferido também contra o último checkpoint, e `root` é a raiz da sua árvore. O que um checkpoint guardado fora do serviço prova a mais está no guia do auditor.',
     query: VerifyQuery,
-    reply: singleOf(LedgerVerification),
+    reply: singleSchema(LedgerVerification),
     async read({ verifier, caller, query: { after, hash } }) {
       const start = after === undefined || hash === undefined ? null : { revision: after, hash }
       const { verification, head, root } = await verifier.verify(caller.companyId, start)

@@ -9,7 +9,7 @@ import { listPaymentMethods, type Summary as SummaryObject, summarize } from '#q
 import { Amount, Balance, ContractRecordId, Day, queryShape, Timestamp } from '#records/field.ts'
 import { CASH_SESSION_FILTERS } from '#records/list-filters.ts'
 import { type Route, readRoute, single } from '../api-route.ts'
-import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
+import { pageSchema, singleSchema } from '../contract/contract-document.ts'
 import { answerPage, getRoute, listRoute, pageQuery } from './record-routes.ts'
 import { SaleSeller } from './sale-routes.ts'
 
@@ -196,7 +196,7 @@ export const overviewRoutes: readonly Route[] = [
     description:
       'Dias da empresa, inclusive; sem eles, deste mês até hoje. O que está em aberto pelo vencimento, o que foi recebido e pago pelo dia do pagamento, vendas pelo dia da venda.',
     query: z.strictObject({ from: CalendarDate.optional(), to: CalendarDate.optional() }),
-    reply: singleOf(Summary),
+    reply: singleSchema(Summary),
     fromReplica: true,
     async read({ reader, caller, query }) {
       const found = await summarize(reader, query, caller)
@@ -210,7 +210,7 @@ export const overviewRoutes: readonly Route[] = [
     operation: 'listPaymentMethods',
     summary: 'Lista as formas de pagar uma conta',
     query: pageQuery({}),
-    reply: pageSchemaOf(PaymentMethodName),
+    reply: pageSchema(PaymentMethodName),
     fromReplica: true,
     read: async ({ reader, query }) => answerPage(await listPaymentMethods(reader, query), query.limit),
   }),

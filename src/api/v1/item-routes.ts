@@ -44,7 +44,7 @@ import {
   ITEM_STATE,
 } from '#records/items.ts'
 import { commandRoute, type Route, readRoute, single } from '../api-route.ts'
-import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
+import { pageSchema, singleSchema } from '../contract/contract-document.ts'
 import { answerPage, listQuery, recordRoutes } from './record-routes.ts'
 
 /** Request example. */
@@ -195,7 +195,7 @@ const reactivation = commandRoute({
     'Volta como era, sob o mesmo id; sem a categoria, se ela não existe mais. 409 se o código de barras passou a outro item. O que não foi excluído fica como está.',
   command: reactivateItem,
   status: 200,
-  reply: singleOf(CatalogItem),
+  reply: singleSchema(CatalogItem),
   refusals: ['duplicate_resource'],
   input: (params) => withId(params, {}),
 })
@@ -209,7 +209,7 @@ const variants = readRoute<z.infer<typeof VariantsQuery>>({
   summary: 'Lista as variações de um item',
   description: 'Os itens ativos com este `parent_id`, cada um com seu tamanho e sua cor em `variant`.',
   query: VariantsQuery,
-  reply: pageSchemaOf(CatalogItem),
+  reply: pageSchema(CatalogItem),
   refusals: ['test_data_erased'],
   ofLedger: true,
   async read({ reader, params, query }) {
@@ -228,7 +228,7 @@ const pictures: readonly Route[] = [
     operation: 'getCatalogItemPicture',
     summary: 'Mostra a imagem de um item',
     description: 'O endereço público da imagem, que muda com o conteúdo, é `picture_url` do item.',
-    reply: singleOf(Picture),
+    reply: singleSchema(Picture),
     async read({ reader, params }) {
       const id = pathId(params.id)
       const { record, revision } = id === null ? { record: null, revision: 0 } : await getItem(reader, id)
@@ -252,7 +252,7 @@ const pictures: readonly Route[] = [
     example: { content: 'UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==' },
     command: setItemPicture,
     status: 200,
-    reply: singleOf(CatalogItem),
+    reply: singleSchema(CatalogItem),
     input: (params, body) => withId(params, body),
   }),
   commandRoute({

@@ -27,7 +27,7 @@ import {
 import { Amount, ContractRecordId, queryShape, Timestamp } from '#records/field.ts'
 import { ORDER_FILTERS } from '#records/list-filters.ts'
 import { actionRoute, commandRoute, type Route, readRoute, repeatableActionRoute, single } from '../api-route.ts'
-import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
+import { pageSchema, singleSchema } from '../contract/contract-document.ts'
 import { customerExample, OrderShape } from './order-shape.ts'
 import { answerPage, getByExternalRoute, getRoute, listRoute, pageQuery } from './record-routes.ts'
 
@@ -152,7 +152,7 @@ export const orderRoutes: readonly Route[] = [
       'Enquanto não é pago, um pedido não move estoque nem é venda. Quando é pago, o serviço registra a venda e baixa o estoque, se a loja não o dispensa (`registers_sales`).',
     body: OrderInput.meta({ id: 'OrderInput' }),
     example: orderExample,
-    reply: singleOf(OrderShape),
+    reply: singleSchema(OrderShape),
     refusals: ['duplicate_resource', 'person_forgotten'],
     command: placeOrder,
     input: (_params, body) => body,
@@ -167,7 +167,7 @@ export const orderRoutes: readonly Route[] = [
     body: CancelOrderInput.omit({ id: true }),
     example: { reason: 'Desistência do cliente' },
     status: 200,
-    reply: singleOf(OrderShape),
+    reply: singleSchema(OrderShape),
     refusals: ['order_already_paid', 'provider_configuration_invalid'],
     act({ acting, idempotency, params, body, ...payments }) {
       const orderId = pathId(params.id)
@@ -186,7 +186,7 @@ export const orderRoutes: readonly Route[] = [
     status: 200,
     body: ForgetInput.omit({ queue: true }).meta({ id: 'ForgetOrderInput' }),
     example: { ground: 'holder_request', reason: 'Protocolo 2026-118' },
-    reply: singleOf(OrderShape),
+    reply: singleSchema(OrderShape),
     refusals: ['retention_required'],
     command: forgetPerson,
     input: (params, body, { retentionYears: retention_years }) =>
@@ -201,7 +201,7 @@ export const orderRoutes: readonly Route[] = [
       'Responde com o pedido, que traz em `payment` o código do Pix, a linha do boleto ou o cartão. O que falta em `payer` vem do cliente do pedido: o e-mail é sempre exigido e, para um boleto, também documento e endereço inteiro. Os dados de quem paga vão ao provedor e não são guardados. Um pedido que ainda não foi pago aceita novas tentativas, cada uma com a sua `Idempotency-Key`, que é obrigatória: repetir a chamada com ela, também depois de um 503, nunca cobra duas vezes.',
     body: PayInput.meta({ id: 'PayInput' }),
     example: payExample,
-    reply: singleOf(OrderShape),
+    reply: singleSchema(OrderShape),
     refusals: [
       'amount_limit',
       'order_already_paid',
@@ -224,7 +224,7 @@ export const orderRoutes: readonly Route[] = [
       'Responde com o pedido. O estorno está `completed`, ou `pending` enquanto o provedor o processa (Pix): consulte o pedido para saber o resultado. Sem `amount`, estorna o que resta do pagamento. A `Idempotency-Key` é obrigatória: repetir a chamada com ela, também depois de um 503, estorna uma só vez.',
     body: RefundInput.meta({ id: 'RefundInput' }),
     example: { amount: '20.00', restock: [{ catalog_item_id: 9, quantity: '1' }] },
-    reply: singleOf(OrderShape),
+    reply: singleSchema(OrderShape),
     refusals: ['amount_limit', 'order_not_paid', 'refund_refused', 'provider_configuration_invalid'],
     act({ acting, idempotency, params, body, ...payments }) {
       const orderId = pathId(params.id)
@@ -240,7 +240,7 @@ export const orderRoutes: readonly Route[] = [
     summary: 'Marca um pedido pago como entregue',
     description: 'Não move estoque nem gera venda. Marcar de novo responde 200 com o pedido como está.',
     status: 200,
-    reply: singleOf(OrderShape),
+    reply: singleSchema(OrderShape),
     refusals: ['order_not_paid'],
     command: deliverOrder,
     input: (params) => withId(params, {}),
@@ -254,7 +254,7 @@ export const orderRoutes: readonly Route[] = [
     description:
       'Para marcas postas por engano: `delivered_at` volta a ser nulo. Dinheiro e estoque ficam como estão. Sem a marca, responde 200 com o pedido como está.',
     status: 200,
-    reply: singleOf(OrderShape),
+    reply: singleSchema(OrderShape),
     command: undoDelivery,
     input: (params) => withId(params, {}),
   }),
@@ -267,7 +267,7 @@ export const orderRoutes: readonly Route[] = [
     description:
       'Fica registrado quem leu e quando; `GET /orders?alarm=open` deixa de listar o pedido quando não há outro. Marcar de novo responde 200 com o pedido como está.',
     status: 200,
-    reply: singleOf(OrderShape),
+    reply: singleSchema(OrderShape),
     command: acknowledgeAlarm,
     input: ({ id, provider_payment_id = '' }) => {
       const named = AcknowledgeAlarmInput.safeParse({ id: pathId(id), provider_payment_id })
@@ -286,7 +286,7 @@ export const orderRoutes: readonly Route[] = [
         .regex(/^\d{6,8}$/, 'deve ter os 6 a 8 primeiros dígitos do cartão')
         .optional(),
     }),
-    reply: singleOf(PaymentOptions),
+    reply: singleSchema(PaymentOptions),
     refusals: ['provider_configuration_invalid'],
     async read({ pool, vault, provider, caller, params, query }) {
       const orderId = pathId(params.id)
@@ -303,7 +303,7 @@ export const orderRoutes: readonly Route[] = [
     description:
       'Todas as que chegaram ao endereço do pedido, na ordem da chegada, também as recusadas e as que falharam. São guardadas por 400 dias.',
     query: pageQuery({}),
-    reply: pageSchemaOf(Notification),
+    reply: pageSchema(Notification),
     async read({ reader, paymentLinks, params, query }) {
       const order = pathId(params.id)
       if (order === null || !(await getOrder(reader, order, { paymentLinks })).record) return null

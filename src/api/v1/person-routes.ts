@@ -33,10 +33,10 @@ import {
   listDeletedSuppliers,
   listSuppliers,
 } from '#queries/person-queries.ts'
-import { answerShape, ContractRecordId, queryShape, recordedValues } from '#records/field.ts'
+import { answerShape, ContractRecordId, queryShape, toRecordedValues } from '#records/field.ts'
 import { ADDRESS_FIELDS, CUSTOMER_FIELDS, PERSON_FILTERS, PERSON_STATE, SUPPLIER_FIELDS } from '#records/persons.ts'
 import { commandRoute, type Route } from '../api-route.ts'
-import { singleOf } from '../contract/contract-document.ts'
+import { singleSchema } from '../contract/contract-document.ts'
 import { recordRoutes } from './record-routes.ts'
 
 /** Request example of a person. */
@@ -82,14 +82,14 @@ const shownAt = {
 /** The same persons in answers. */
 const shownCustomer = {
   id: 17,
-  ...recordedValues(CUSTOMER_FIELDS, customerExample),
+  ...toRecordedValues(CUSTOMER_FIELDS, customerExample),
   phone: '11987654321',
-  address: recordedValues(ADDRESS_FIELDS, personExample.address),
+  address: toRecordedValues(ADDRESS_FIELDS, personExample.address),
   ...shownAt,
 }
 const shownSupplier = {
   id: 5,
-  ...recordedValues(SUPPLIER_FIELDS, supplierExample),
+  ...toRecordedValues(SUPPLIER_FIELDS, supplierExample),
   phone: '1133334444',
   ...shownAt,
 }
@@ -120,7 +120,7 @@ const forgetRoute = (kind: 'customer' | 'supplier', name: string, one: string, r
     status: [200, 202, 204],
     body: Forget,
     example: forgetExample,
-    reply: singleOf(record),
+    reply: singleSchema(record),
     refusals: ['retention_required'],
     command: forgetPerson,
     input: (params, body, { retentionYears: retention_years }) => withId(params, { kind, ...body, retention_years }),

@@ -5,7 +5,7 @@ import type { SignedCheckpoint } from '#integrity/checkpoint-log.ts'
 import { readModelHead } from '#queries/event-queries.ts'
 import { asInteger, QueryFlag } from '#records/field.ts'
 import { type ReadAnswer, type Route, readRoute, single } from '../api-route.ts'
-import { singleOf } from '../contract/contract-document.ts'
+import { singleSchema } from '../contract/contract-document.ts'
 
 const scope = 'audit:read'
 
@@ -118,7 +118,7 @@ export const proofRoutes: readonly Route[] = [
     description:
       'A prova de inclusão (RFC 6962, seção 2.1.1) do evento na árvore do livro, cujas folhas são os hashes dos eventos na ordem das revisões; é conferida antes de ser respondida. Sem `size`, a árvore é a do checkpoint mais novo, se ele já cobre o evento, e `checkpoint` o traz assinado; senão, a árvore como está. Guarde o checkpoint fora do serviço: com ele a prova vale sem nós. O guia do auditor mostra a conferência.',
     query: z.strictObject({ size: QuerySize.optional() }),
-    reply: singleOf(EventProof),
+    reply: singleSchema(EventProof),
     async read({ prover, caller, params, query: { size = null } }) {
       const revision = SIZE.test(params.revision ?? '') ? Number(params.revision) : null
       const proof = revision === null ? null : await prover.inclusion(caller.companyId, revision, size)
@@ -139,7 +139,7 @@ export const proofRoutes: readonly Route[] = [
       from: QuerySize.meta({ description: 'Tamanho da árvore anterior.' }),
       to: QuerySize.optional().meta({ description: 'Tamanho da árvore posterior.' }),
     }),
-    reply: singleOf(LedgerGrowth),
+    reply: singleSchema(LedgerGrowth),
     async read({ prover, caller, query }) {
       const proof = await prover.consistency(caller.companyId, query.from, query.to ?? null)
       if ('available' in proof) throw noSuchSize(query.to === undefined ? 'from' : 'to', proof.available)
@@ -155,7 +155,7 @@ export const proofRoutes: readonly Route[] = [
     description:
       'O tamanho e a raiz da árvore do livro, assinados (signed note e checkpoint da C2SP). O serviço faz um a cada rodada; com `fresh=true`, um que cobre todos os eventos de agora, no máximo um por segundo. O que ele cobre não pode mais ser alterado sem que quem o guardou o mostre.',
     query: z.strictObject({ fresh: QueryFlag }),
-    reply: singleOf(Checkpoint),
+    reply: singleSchema(Checkpoint),
     refusals: ['not_found'],
     async read({ reader, proof, caller: { companyId }, query: { fresh } }) {
       const checkpoint = fresh
@@ -171,7 +171,7 @@ export const proofRoutes: readonly Route[] = [
     summary: 'Prova o lugar do livro entre todos os da instalação',
     description:
       'A cada rodada o checkpoint de cada empresa entra no livro da instalação, cujo checkpoint as testemunhas e a autoridade do tempo recebem. `proof` (tlog-proof da C2SP) prova que `entry`, o texto do último checkpoint desta empresa que entrou, está nele. Nada mostra das outras empresas.',
-    reply: singleOf(CheckpointPlace),
+    reply: singleSchema(CheckpointPlace),
     refusals: ['not_found'],
     async read({ proof, caller }) {
       const place = await proof.placeOf(caller.companyId)

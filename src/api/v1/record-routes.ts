@@ -23,7 +23,13 @@ import {
   readRoute,
   single,
 } from '../api-route.ts'
-import { batchResultOf, deletedPage, pageSchemaOf, singleOf, warnedOf } from '../contract/contract-document.ts'
+import {
+  batchResultSchema,
+  deletedPageSchema,
+  pageSchema,
+  singleSchema,
+  warnedSchema,
+} from '../contract/contract-document.ts'
 
 const DEFAULT_LIMIT = 50
 /** Maximum page size. A larger limit is refused instead of clamped, so that clients do not miss records. */
@@ -96,7 +102,7 @@ export function listRoute<F extends z.ZodRawShape>({
   return readRoute({
     ...route,
     query: listQuery(filters) as z.ZodType<z.infer<ReturnType<typeof listQuery<F>>> & { limit: number }>,
-    reply: pageSchemaOf(record),
+    reply: pageSchema(record),
     refusals: outlastsReset ? [] : ['test_data_erased'],
     read: (context) => readPage(list, context),
   })
@@ -110,7 +116,7 @@ function deletedRoute({
   return readRoute({
     ...route,
     query: deletedQuery,
-    reply: deletedPage,
+    reply: deletedPageSchema,
     refusals: ['test_data_erased'],
     ofLedger: true,
     read: (context) => readPage(list, context),
@@ -154,7 +160,7 @@ export const getByExternalRoute = (route: GetDescription<string>): Route =>
 function getBy<K>({ get, record, ...route }: GetDescription<K>, keyOf: (params: Params) => K | null): Route {
   return readRoute({
     ...route,
-    reply: singleOf(record),
+    reply: singleSchema(record),
     async read({ reader, caller, paymentLinks, params }) {
       const key = keyOf(params)
       return key === null ? null : answerRecord(await get(reader, key, { ...caller, paymentLinks }))
@@ -281,7 +287,7 @@ function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string
 ): Route[] {
   const { path, area, one, names, record, create, replace, refusals, warnings } = resource
   const { withStrict, ...query } = strictness(resource)
-  const reply = warnings ? warnedOf(record) : singleOf(record)
+  const reply = warnings ? warnedSchema(record) : singleSchema(record)
   const [name, many] = names
   const scope = `${area}:write` as const
   const { whole } = resource.examples
@@ -309,7 +315,7 @@ function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string
       description: 'Cada item é o de PUT by-external e é julgado por si: os erros de um não impedem os outros.',
       item: replace.item,
       example: { items: [whole] },
-      reply: batchResultOf(record),
+      reply: batchResultSchema(record),
       itemRefusals: refusals.replace ?? [],
       batch: replace.command,
       ...query,
@@ -354,7 +360,7 @@ function routesById<F extends z.ZodRawShape, C, R, P extends object>(resource: R
       ...update,
       example: examples.changes,
       target: { kind: resource.target.kind },
-      reply: warnings ? warnedOf(record) : singleOf(record),
+      reply: warnings ? warnedSchema(record) : singleSchema(record),
       warnings,
       refusals: refusals.update,
       ...query,

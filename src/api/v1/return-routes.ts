@@ -21,7 +21,7 @@ import {
 } from '#records/field.ts'
 import { RETURN_FILTERS } from '#records/list-filters.ts'
 import { commandRoute, type Route, readRoute, single } from '../api-route.ts'
-import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
+import { pageSchema, singleSchema } from '../contract/contract-document.ts'
 import { answerPage, getRoute, listQuery, listRoute } from './record-routes.ts'
 import { FiscalDocumentReport, fiscalDocumentExample, RecordedDocument } from './sale-routes.ts'
 
@@ -156,7 +156,7 @@ const customerCredit = readRoute({
   summary: 'Mostra o crédito de troca de um cliente',
   description:
     'O saldo e os 200 últimos movimentos, o mais novo primeiro: devoluções que o deram, vendas de caixas pagas com ele, e cancelamentos que o trouxeram de volta. Só vendas de caixas que estavam sem conexão o deixam negativo.',
-  reply: singleOf(CustomerCredit),
+  reply: singleSchema(CustomerCredit),
   ofLedger: true,
   async read({ reader, params }) {
     const id = pathId(params.id)
@@ -174,7 +174,7 @@ const returnsOfSale = readRoute<z.infer<typeof OfSaleQuery>>({
   operation: 'listReturnsOfSale',
   summary: 'Lista as devoluções de uma venda',
   query: OfSaleQuery,
-  reply: pageSchemaOf(Return),
+  reply: pageSchema(Return),
   refusals: ['test_data_erased'],
   ofLedger: true,
   async read({ reader, caller: { timezone }, params, query }) {
@@ -197,7 +197,7 @@ const creation = commandRoute({
     'Devolve a parte de cada item no que foi pago por ele, com os descontos do item e da venda: uma parte do item é arredondada ao centavo, e a última leva o que resta. `refunds` soma o valor devolvido (se não, 422 `payment_mismatch` com `due`), em formas da venda, dinheiro, transferência, Pix ou crédito de troca. De uma venda a prazo, o que ainda se deve baixa primeiro, na própria forma a prazo. Volta no máximo o que foi recebido pela venda: se nada foi recebido nem se deve, só a mercadoria volta, com `refunds: []`. Vale também para vendas de caixas, e com documento fiscal em vigor. A venda continua `completed`; a de um pedido é devolvida pelo pedido.',
   body: ReturnBody.meta({ id: 'ReturnInput' }),
   example: returnExample,
-  reply: singleOf(Return),
+  reply: singleSchema(Return),
   refusals: [
     'amount_limit',
     'managed_by_order',
@@ -238,7 +238,7 @@ export const returnRoutes: readonly Route[] = [
     body: FiscalDocumentReport,
     example: fiscalDocumentExample,
     status: 200,
-    reply: singleOf(Return),
+    reply: singleSchema(Return),
     refusals: ['fiscal_document_issued', 'duplicate_resource'],
     command: recordReturnDocument,
     target: { kind: 'return' },
@@ -256,7 +256,7 @@ export const returnRoutes: readonly Route[] = [
     body: ReverseReturnBody.meta({ id: 'ReturnReversalInput' }),
     example: { reason: 'Registrada na venda errada' },
     status: 200,
-    reply: singleOf(Return),
+    reply: singleSchema(Return),
     refusals: ['fiscal_document_issued', 'credit_spent'],
     command: reverseReturn,
     target: { kind: 'return' },

@@ -9,7 +9,7 @@ import { CARD_BRANDS } from '#domain/payment-rules.ts'
 import { optionalText } from '#domain/text.ts'
 import { FISCAL_DOCUMENT_STATUSES, SALE_WARNINGS } from '#events/sale-events.ts'
 import { pathId, withId } from '#http/paths.ts'
-import { receiptOf } from '#integrity/sale-receipts.ts'
+import { makeSaleReceipt } from '#integrity/sale-receipts.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { getSale, getSaleByExternalId, listSales } from '#queries/sale-queries.ts'
 import {
@@ -24,7 +24,7 @@ import {
 } from '#records/field.ts'
 import { SALE_FILTERS } from '#records/sale-filters.ts'
 import { commandRoute, type Route, readRoute } from '../api-route.ts'
-import { singleOf, warnedOf } from '../contract/contract-document.ts'
+import { singleSchema, warnedSchema } from '../contract/contract-document.ts'
 import { LedgerEvent } from './event-routes.ts'
 import { getByExternalRoute, getRoute, listRoute } from './record-routes.ts'
 import { paymentTypeRoutes } from './store-routes.ts'
@@ -107,7 +107,7 @@ export const receiptRoute: Route = readRoute({
   reply: Receipt,
   async read({ params, ...making }) {
     const id = pathId(params.id)
-    const made = id === null ? null : await receiptOf(making, id)
+    const made = id === null ? null : await makeSaleReceipt(making, id)
     return made && { body: JSON.stringify(made.receipt), revision: made.revision }
   },
 })
@@ -369,7 +369,7 @@ export const saleRoutes: readonly Route[] = [
       'Os pagamentos somam o total; o que passa dele é troco e exige dinheiro. Uma venda de 0.00 não precisa deles. Falta de estoque recusa a venda inteira. Um Pix ou uma transação de cartão que já está em outra venda não cancelada é um aviso, `payment_already_used`; com `strict=true`, é 422.',
     body: SaleInput.meta({ id: 'SaleInput' }),
     example: saleExample,
-    reply: warnedOf(Sale),
+    reply: warnedSchema(Sale),
     refusals: [
       'amount_limit',
       'duplicate_resource',
@@ -395,7 +395,7 @@ export const saleRoutes: readonly Route[] = [
       .meta({ id: 'SaleCancellationInput' }),
     example: { reason: 'Desistência do cliente', refunds: [{ payment_type_id: 1, amount: '41.50' }] },
     status: 200,
-    reply: singleOf(Sale),
+    reply: singleSchema(Sale),
     refusals: ['managed_by_pdv', 'managed_by_order', 'fiscal_document_issued', 'payment_mismatch', 'sale_returned'],
     command: cancelSale,
     input: (params, body) => withId(params, body),
@@ -411,7 +411,7 @@ export const saleRoutes: readonly Route[] = [
     body: SaleCustomerBody.meta({ id: 'SaleCustomerInput' }),
     example: { customer_external_id: 'CLI-001' },
     status: 200,
-    reply: singleOf(Sale),
+    reply: singleSchema(Sale),
     refusals: ['person_forgotten'],
     command: assignSaleCustomer,
     target: { kind: 'sale' },
@@ -428,7 +428,7 @@ export const saleRoutes: readonly Route[] = [
     body: FiscalDocumentReport,
     example: fiscalDocumentExample,
     status: 200,
-    reply: singleOf(Sale),
+    reply: singleSchema(Sale),
     refusals: ['fiscal_document_issued', 'duplicate_resource'],
     command: recordFiscalDocument,
     target: { kind: 'sale' },

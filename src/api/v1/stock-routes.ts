@@ -34,7 +34,7 @@ import {
 } from '#records/field.ts'
 import { INVENTORY_FILTERS, LOW_STOCK_FILTERS, MOVEMENT_FILTERS } from '#records/list-filters.ts'
 import { batchRoute, commandRoute, type Route, readRoute } from '../api-route.ts'
-import { batchResultOf, pageSchemaOf, singleOf, warnedOf } from '../contract/contract-document.ts'
+import { batchResultSchema, pageSchema, singleSchema, warnedSchema } from '../contract/contract-document.ts'
 import { answerPage, getRoute, listQuery, listRoute, pageQuery } from './record-routes.ts'
 
 const Inventory = z
@@ -113,7 +113,7 @@ const inventoryRoutes: readonly Route[] = [
     body: OpenInventoryInput.meta({ id: 'InventoryInput' }),
     example: { name: 'Mercearia, novembro' },
     command: openInventory,
-    reply: singleOf(Inventory),
+    reply: singleSchema(Inventory),
     input: (_params, body) => body,
   }),
   getRoute({
@@ -133,7 +133,7 @@ const inventoryRoutes: readonly Route[] = [
     description:
       'Em ordem de item. `expected` é o estoque no momento da contagem, pelo horário das vendas; `difference` é o que foi contado menos ele. `is_superseded`: outra contagem do item, posterior, é a que vale.',
     query: CountsQuery,
-    reply: pageSchemaOf(InventoryCount),
+    reply: pageSchema(InventoryCount),
     ofLedger: true,
     async read({ reader, params, query }) {
       const inventory_id = pathId(params.id)
@@ -154,7 +154,7 @@ const inventoryRoutes: readonly Route[] = [
     example: { mode: 'set', items: [{ code: '7891234567895', quantity: '22' }] },
     command: countInventory,
     status: 200,
-    reply: warnedOf(Inventory),
+    reply: warnedSchema(Inventory),
     refusals: ['inventory_closed'],
     input: (params, body) => withId(params, body),
   }),
@@ -170,7 +170,7 @@ const inventoryRoutes: readonly Route[] = [
     example: { apply: true },
     command: closeInventory,
     status: 200,
-    reply: singleOf(Inventory),
+    reply: singleSchema(Inventory),
     input: (params, body) => withId(params, body),
   }),
 ]
@@ -223,7 +223,7 @@ const movementsOfItem = readRoute<z.infer<typeof ItemMovementsQuery>>({
   summary: 'Lista os movimentos de estoque de um produto',
   description: `${ORDER} Também de um produto desativado.`,
   query: ItemMovementsQuery,
-  reply: pageSchemaOf(StockMovement),
+  reply: pageSchema(StockMovement),
   refusals: ['test_data_erased'],
   ofLedger: true,
   async read({ reader, params, query }) {
@@ -259,7 +259,7 @@ const recording = commandRoute({
   body: StockMovementInput.meta({ id: 'StockMovementInput' }),
   example: inputExample,
   command: recordStockMovement,
-  reply: warnedOf(StockMovement),
+  reply: warnedSchema(StockMovement),
   refusals: ['insufficient_stock'],
   input: (_params, body) => body,
 })
@@ -273,7 +273,7 @@ const batch = batchRoute({
     'Cada item é o de POST /stock/movements e é julgado por si, na ordem da lista: os erros de um não impedem os outros. Sem Idempotency-Key, repetir o lote movimenta de novo.',
   item: StockMovementInput.meta({ id: 'StockMovementBatchItem' }),
   example: { items: [inputExample] },
-  reply: batchResultOf(StockMovement),
+  reply: batchResultSchema(StockMovement),
   itemRefusals: ['insufficient_stock'],
   batch: recordStockMovement,
 })

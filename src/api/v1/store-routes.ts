@@ -13,7 +13,7 @@ import { listTills } from '#queries/till-queries.ts'
 import { PAYMENT_TYPE_FIELDS, PAYMENT_TYPE_STATE, STORE_FIELDS, STORE_STATE } from '#records/company-settings.ts'
 import { answerShape, ContractRecordId, Timestamp } from '#records/field.ts'
 import { commandRoute, type Route, readRoute } from '../api-route.ts'
-import { warnedOf } from '../contract/contract-document.ts'
+import { warnedSchema } from '../contract/contract-document.ts'
 import { getRoute } from './record-routes.ts'
 
 const paymentTypeExample = {
@@ -72,7 +72,7 @@ export const paymentTypeRoutes: readonly Route[] = [
       '`fee_percentage` é um acréscimo embutido no valor pago; `acquirer_rate` é o que a operadora retém dele, e `settles_in_days` em quantos dias corridos ela paga o resto, ou cada parcela depois da anterior. Os dias que não são úteis passam ao seguinte. `acquirer_rate_2_6` e `acquirer_rate_7_12` valem para o parcelado; sem elas vale `acquirer_rate`.',
     body: CreatePaymentTypeInput.meta({ id: 'PaymentTypeInput' }),
     example: cardExample,
-    reply: warnedOf(PaymentType),
+    reply: warnedSchema(PaymentType),
     refusals: ['duplicate_resource'],
     command: createPaymentType,
     input: (_params, body) => body,
@@ -87,7 +87,7 @@ export const paymentTypeRoutes: readonly Route[] = [
       'Vale para os pagamentos a partir de agora. Campos ausentes ficam como estão; `null` desfaz os opcionais.',
     body: PaymentTypeChanges.meta({ id: 'PaymentTypeChanges' }),
     example: { acquirer_rate: '3.20', settles_in_days: 14 },
-    reply: warnedOf(PaymentType),
+    reply: warnedSchema(PaymentType),
     refusals: ['duplicate_resource'],
     command: updatePaymentType,
     target: { kind: 'payment_type' },

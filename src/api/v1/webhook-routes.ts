@@ -13,7 +13,7 @@ import {
   WebhookFields,
 } from '#commands/webhook-commands.ts'
 import { Instant } from '#domain/instant.ts'
-import { invalid } from '#domain/refusals.ts'
+import { refuseField } from '#domain/refusals.ts'
 import { WEBHOOK_EVENT_GROUPS, WEBHOOK_EVENTS } from '#events/catalogue.ts'
 import { type Params, pathId, withId } from '#http/paths.ts'
 import {
@@ -31,7 +31,7 @@ import { redeliver, sendTest } from '#webhooks/redelivery.ts'
 import { REPLAY_LIMITS, startReplay } from '#webhooks/replays.ts'
 import { urlProblem } from '#webhooks/sender.ts'
 import { commandRoute, type InputDependencies, operationRoute, type Route, readRoute } from '../api-route.ts'
-import { pageSchemaOf, singleOf } from '../contract/contract-document.ts'
+import { pageSchema, singleSchema } from '../contract/contract-document.ts'
 import { answerPage, answerRecord, getRoute, listRoute, pageQuery } from './record-routes.ts'
 
 const webhookExample = {
@@ -126,7 +126,7 @@ const scope = 'webhooks:manage'
 /** Checks the URL against the service's settings before it is stored. DNS results are checked at each delivery. */
 function checkUrl(url: string | undefined, { allowPrivateTargets }: InputDependencies) {
   const problem = url === undefined ? null : urlProblem(url, allowPrivateTargets)
-  return problem === null ? null : invalid('url', problem)
+  return problem === null ? null : refuseField('url', problem)
 }
 
 /** Addresses of webhooks (HTTP-15). */
@@ -152,7 +152,7 @@ export const webhookRoutes: readonly Route[] = [
     description: `O \`secret\`, com o qual as entregas são assinadas, aparece somente nesta resposta. No máximo ${MAX_WEBHOOKS} endereços por empresa. O endereço pertence à chave que o registra e só recebe eventos cujo escopo de leitura ela tem: \`*\` são todos os que ela pode ler, \`basic\` os básicos entre eles.`,
     body: WebhookFields,
     example: { url, events, description },
-    reply: singleOf(WebhookWithSecret),
+    reply: singleSchema(WebhookWithSecret),
     refusals: ['webhook_limit_reached'],
     command: registerWebhook,
     input: (_params, body, dependencies) =>
@@ -186,7 +186,7 @@ export const webhookRoutes: readonly Route[] = [
     description: 'A URL e os eventos só são alterados por uma chave que pode ler tudo o que o endereço recebe.',
     body: WebhookChanges,
     example: { events: ['*'] },
-    reply: singleOf(Webhook),
+    reply: singleSchema(Webhook),
     command: updateWebhook,
     target: { kind: 'webhook' },
     input: (params, body, dependencies) => checkUrl(body.url, dependencies) ?? withId(params, body),
@@ -208,7 +208,7 @@ export const webhookRoutes: readonly Route[] = [
     operation: 'enableWebhook',
     summary: 'Liga um endereço de webhook',
     description: 'O que ele perdeu enquanto estava desligado pode ser pedido de novo com `replay`.',
-    reply: singleOf(Webhook),
+    reply: singleSchema(Webhook),
     status: 200,
     command: enableWebhook,
     input: (params) => withId(params, {}),
@@ -220,7 +220,7 @@ export const webhookRoutes: readonly Route[] = [
     operation: 'disableWebhook',
     summary: 'Desliga um endereço de webhook',
     description: 'As entregas que esperam são canceladas.',
-    reply: singleOf(Webhook),
+    reply: singleSchema(Webhook),
     status: 200,
     command: switchOffWebhook,
     input: (params) => withId(params, { reason: 'requested' as const }),
@@ -233,7 +233,7 @@ export const webhookRoutes: readonly Route[] = [
     summary: 'Assume um endereço de webhook',
     description:
       'O endereço passa a pertencer à chave desta chamada, que precisa poder ler tudo o que ele recebe. Se estava pausado, continua de onde parou.',
-    reply: singleOf(Webhook),
+    reply: singleSchema(Webhook),
     status: 200,
     command: handOverWebhook,
     input: (params) => withId(params, {}),
@@ -248,7 +248,7 @@ export const webhookRoutes: readonly Route[] = [
       'O novo `secret` aparece somente nesta resposta. Durante `overlap_hours` (24 por padrão) o antigo ainda assina `X-Service-Signature`, e o novo assina `X-Service-Signature-Next`; depois o novo toma o lugar. Enquanto isso outra troca é 409 `rotation_running`, com `details.until`; `overlap_hours` 0 é sempre aceito e encerra já todos os outros segredos, como quando um vazou.',
     body: RotationFields,
     example: { overlap_hours: 24 },
-    reply: singleOf(WebhookWithSecret),
+    reply: singleSchema(WebhookWithSecret),
     status: 200,
     refusals: ['rotation_running'],
     command: rotateSecret,
@@ -366,7 +366,7 @@ export const deliveryRoutes: readonly Route[] = [
       status: z.enum(DELIVERY_STATUSES).optional(),
       event: z.enum([...WEBHOOK_EVENTS, 'webhook.test']).optional(),
     }),
-    reply: pageSchemaOf(Delivery),
+    reply: pageSchema(Delivery),
     async read({ reader, params, query }) {
       const webhook = pathId(params.id)
       if (webhook === null || !(await getWebhook(reader, webhook)).record) return null
@@ -379,7 +379,7 @@ export const deliveryRoutes: readonly Route[] = [
     scope,
     operation: 'getWebhookDelivery',
     summary: 'Consulta uma entrega',
-    reply: singleOf(Delivery),
+    reply: singleSchema(Delivery),
     async read({ reader, params }) {
       const named = pathDelivery(params)
       return named && answerRecord(await getDelivery(reader, named.webhook, named.id))
@@ -392,7 +392,7 @@ export const deliveryRoutes: readonly Route[] = [
     summary: 'Envia uma entrega de teste',
     description:
       'O evento é `webhook.test`. A entrega é tentada uma vez, não conta na sequência do endereço nem na sua saúde. A resposta é a entrega ainda pendente; o resultado aparece em `GET /webhooks/{id}/deliveries/{delivery_id}`.',
-    reply: singleOf(Delivery),
+    reply: singleSchema(Delivery),
     refusals: ['webhook_disabled', 'webhook_paused'],
     operate(operating, { params, newId }) {
       const id = pathId(params.id)
@@ -406,7 +406,7 @@ export const deliveryRoutes: readonly Route[] = [
     operation: 'redeliverWebhook',
     summary: 'Repete uma entrega',
     description: 'Com o mesmo id e a mesma sequência, e de novo com todas as tentativas.',
-    reply: singleOf(Delivery),
+    reply: singleSchema(Delivery),
     refusals: ['webhook_disabled', 'webhook_paused'],
     operate(operating, { params }) {
       const named = pathDelivery(params)
@@ -420,7 +420,7 @@ export const deliveryRoutes: readonly Route[] = [
     operation: 'getWebhookReplay',
     summary: 'Diz até onde chegou o último reenvio',
     description: '404 se o endereço não teve nenhum nos últimos 30 dias.',
-    reply: singleOf(Replay),
+    reply: singleSchema(Replay),
     async read({ reader, params }) {
       const id = pathId(params.id)
       return id === null ? null : answerRecord(await getReplay(reader, id))
@@ -434,11 +434,11 @@ export const deliveryRoutes: readonly Route[] = [
     description: `Cria aos poucos novas entregas (\`replay: true\`) dos eventos que o endereço assina e cuja revisão é maior que \`after\`, ou que foram registrados desde \`since\` (sem nenhum dos dois, de todos), até a revisão de agora: também dos que ele perdeu enquanto estava desligado e dos de antes de a empresa ter um endereço. Os avisos são os do livro, como em \`GET /events/stream\`. A resposta é o reenvio, que continua em segundo plano: \`GET /webhooks/{id}/replay\` diz até onde chegou. Um por vez por endereço. Espera enquanto houver ${pendingOfEndpoint} entregas pendentes para o endereço ou ${pendingOfCompany} para a empresa; cada empresa tem ${perDay} entregas reenviadas por dia, e o que passar disso continua no dia seguinte. Desligar o endereço cancela o reenvio.`,
     body: ReplayFields,
     example: { after: 1204 },
-    reply: singleOf(Replay),
+    reply: singleSchema(Replay),
     refusals: ['webhook_disabled', 'webhook_paused', 'replay_running'],
     async resolve({ after, since }, { feed, caller }) {
       if (since == null) return { after }
-      if (after != null) return invalid('since', 'não vai junto com after')
+      if (after != null) return refuseField('since', 'não vai junto com after')
       return { after: await feed.revisionBefore(caller.companyId, since) }
     },
     operate(operating, { params, body }) {

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { paced, type WorkPace } from '#lib/background-loops.ts'
+import { runPaced, type WorkPace } from '#lib/background-loops.ts'
 import {
   inTransactionOn,
   isLockConflict,
@@ -273,7 +273,7 @@ export function prepareForQueries({
 }: Pick<RebuildOptions, 'buildPool' | 'model' | 'parallel' | 'pace'>): Promise<void> {
   const prepare = async (table: AnyTable) => {
     for (const statement of [...indexDdl(table, NEXT_SCHEMA), `analyze ${NEXT_SCHEMA}.${table.name}`])
-      await paced(pace, () => buildPool.query(statement))
+      await runPaced(pace, () => buildPool.query(statement))
   }
   return sideBySide(tablesOf(model), prepare, parallel)
 }

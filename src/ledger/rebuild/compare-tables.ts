@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
 import { READ_SCHEMA, type ReadModel, type Rollup } from '../projection.ts'
 import { arrayValues, type ColumnValues } from '../row-values.ts'
-import { type AnyTable, arraysOf, type ColumnType, pastColumns } from '../table.ts'
+import { type AnyTable, arrayParameters, type ColumnType, pastColumns } from '../table.ts'
 
 /**
  * Compares the tables of a read model in two schemas of one database: all companies by content, or one company row by
@@ -194,7 +194,7 @@ function differenceSince(table: AnyTable): string {
   const same = table.keys.pk.map((column) => `t.${String(column)} = r.${String(column)}`).join(' and ')
   return `
     with parameters as (select $1::bigint, $2::bigint, $3::timestamptz),
-    replayed as materialized (select true as there, r.* from unnest(${arraysOf(table, 4)}) as r(${names.join(', ')})),
+    replayed as materialized (select true as there, r.* from unnest(${arrayParameters(table, 4)}) as r(${names.join(', ')})),
     live as materialized (
       select true as there, ${own} from ${READ_SCHEMA}.${table.name} t where t.company_id = $1 and ${range}
       union all

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
 import type { WorkPace } from '#lib/background-loops.ts'
 import { type BulkTransaction, inTransaction, withAdvisoryLock } from '#postgres/transaction.ts'
-import { companyIdOfStream, type Envelope, streamOf } from '../command.ts'
+import { companyIdOfStream, type Envelope, streamName } from '../command.ts'
 import { ensureLedger, type Ids, idsAfter } from '../ledgers.ts'
 import { isOutside, readNewest } from '../port.ts'
 import type { CannotOpen, MissingKeys } from '../sealed-fields.ts'
@@ -66,7 +66,7 @@ async function fillCompany(options: FillOptions, work: { events: number }, compa
     end.cannotOpen ??= error
   }
   const reading = { ...options, ...(missingKeys === 'block' && { onCannotOpen }) }
-  const events = watched(readNewest(reading, streamOf(companyId), 0), end)
+  const events = watched(readNewest(reading, streamName(companyId), 0), end)
   const applied = await inTransaction(buildPool, async (tx) => {
     const replayed = await replay(tx, model, companyId, events, Number.MAX_SAFE_INTEGER, { onApplied })
     await adopt(tx, companyId, end)
@@ -251,7 +251,7 @@ async function replayCompany(
   if (upTo < from) return
   const mayLack = is_blank === true || work.missingKeys === 'block'
   const onCannotOpen = mayLack ? (error: CannotOpen) => noteBlank(work, companyId, error) : undefined
-  const events = readNewest({ ...work, onCannotOpen }, streamOf(companyId), from)
+  const events = readNewest({ ...work, onCannotOpen }, streamName(companyId), from)
   const applied = await inTransaction(buildPool, async (tx) => {
     const replayed = await replay(tx, model, companyId, events, upTo, {
       onApplied: work.onApplied,

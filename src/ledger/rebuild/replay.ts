@@ -2,10 +2,10 @@ import type { Pool } from 'pg'
 import type { WorkPace } from '#lib/background-loops.ts'
 import { inBatches, prefetch } from '#lib/collections.ts'
 import type { BulkTransaction, Transaction } from '#postgres/transaction.ts'
-import { companyIdOfStream, type Envelope, streamOf } from '../command.ts'
+import { companyIdOfStream, type Envelope, streamName } from '../command.ts'
 import type { EventReader } from '../port.ts'
-import { erasuresOf, project, type ReadModel, refsOf } from '../projection.ts'
-import { type Sealer, sealersOf } from '../sealed-fields.ts'
+import { collectErasures, collectRefs, project, type ReadModel } from '../projection.ts'
+import { listSealers, type Sealer } from '../sealed-fields.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 import { resetCompanyRows } from '../write/unit-of-work.ts'
 
@@ -19,10 +19,10 @@ const BATCH_EVENTS = 500
 
 /** Keys that seal fields of a ledger and are missing from `ops.person_keys`, one batch of events at a time. */
 async function* missingIn(reading: EventReader, companyId: number): AsyncGenerator<readonly Sealer[]> {
-  for await (const events of inBatches(reading.store.read(streamOf(companyId), 0), BATCH_EVENTS)) {
+  for await (const events of inBatches(reading.store.read(streamName(companyId), 0), BATCH_EVENTS)) {
     const sealers = new Map<string, Sealer>()
     for (const event of events)
-      for (const sealer of sealersOf(event, reading.model.personalFields(event))) sealers.set(sealer.keyId, sealer)
+      for (const sealer of listSealers(event, reading.model.personalFields(event))) sealers.set(sealer.keyId, sealer)
     const known = sealers.size > 0 ? await reading.keys.find([...sealers.keys()]) : new Map()
     const missing = [...sealers.values()].filter(({ keyId }) => !known.has(keyId))
     if (missing.length > 0) yield missing
@@ -141,7 +141,8 @@ export async function replay(
       if (empties(model, part[0])) await writing
       await applyBatch(tx, model, companyId, kept, part)
     }
-    for (const event of batch) if (event.revision > erasesAfter) erasing.push(...erasuresOf(model, companyId, event))
+    for (const event of batch)
+      if (event.revision > erasesAfter) erasing.push(...collectErasures(model, companyId, event))
     applied += batch.length
     onApplied(batch.length)
     weight += batch.reduce((sum, event) => sum + weightOf(event), 0)
@@ -174,7 +175,7 @@ async function applyBatch(
   batch: readonly Envelope[],
 ): Promise<void> {
   if (batch[0]) await resetCompanyRows({ model, set, tx }, companyId, batch[0])
-  for (const event of batch) set.queue(companyId, refsOf(model, event))
+  for (const event of batch) set.queue(companyId, collectRefs(model, event))
   await Promise.all(set.load(tx))
   const rows = set.of(companyId)
   for (const event of batch) project(model, rows, event)

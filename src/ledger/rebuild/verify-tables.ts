@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
-import { paced, type WorkPace } from '#lib/background-loops.ts'
+import { runPaced, type WorkPace } from '#lib/background-loops.ts'
 import { inTransactionOn, transactionOn, tryAdvisoryLock } from '#postgres/transaction.ts'
-import { streamOf } from '../command.ts'
+import { streamName } from '../command.ts'
 import { type EventReader, readNewest } from '../port.ts'
 import { tableDdl } from '../table.ts'
 import { compareRows, type RowDifference } from './compare-tables.ts'
@@ -60,7 +60,7 @@ async function verifyOn(
   await client.query([SETTINGS, ...tables.map((table) => tableDdl(table, 'pg_temp'))].join('\n'))
   const work: Work = { client, options, companyId, done: -1, began: null }
   for (let passes = 0; ; passes++) {
-    const head = await tablesHeadOf(client, companyId)
+    const head = await loadTablesHead(client, companyId)
     work.began ??= head.revision
     if (head.version !== model.version) return { kind: 'other_version' }
     if (passes > 0 && head.revision - work.done <= NEARLY_DONE) break
@@ -84,7 +84,7 @@ interface Work {
 }
 
 /** Revision and version of the tables. */
-export async function tablesHeadOf(
+export async function loadTablesHead(
   client: PoolClient,
   companyId: number,
 ): Promise<{ revision: number; version: string | null }> {
@@ -101,7 +101,7 @@ const BEGIN = `begin; set local enable_seqscan = off; set local enable_hashjoin 
 /** One transaction per portion: a long one would block vacuum. Tables without statistics are read by key lookups. */
 async function replayTo(work: Work, head: number, pace: WorkPace | undefined): Promise<void> {
   while (work.done < head)
-    await paced(pace, () =>
+    await runPaced(pace, () =>
       inTransactionOn(work.client, () => apply(work, Math.min(head, work.done + PORTION_EVENTS)), BEGIN),
     )
 }
@@ -109,7 +109,7 @@ async function replayTo(work: Work, head: number, pace: WorkPace | undefined): P
 async function apply(work: Work, upTo: number): Promise<void> {
   const { client, companyId, done } = work
   const { model, onApplied } = work.options
-  const events = readNewest(work.options, streamOf(companyId), done + 1)
+  const events = readNewest(work.options, streamName(companyId), done + 1)
   const applied = await replay(transactionOn(client), model, companyId, events, upTo, {
     onApplied,
     ...(work.began !== null && { erasesAfter: work.began }),
@@ -122,7 +122,7 @@ async function compareNow(work: Work): Promise<TablesVerification> {
   const { client, companyId, options } = work
   await client.query('begin isolation level repeatable read')
   // The first statement takes the snapshot: revision, version and rows are consistent.
-  const { revision, version } = await tablesHeadOf(client, companyId)
+  const { revision, version } = await loadTablesHead(client, companyId)
   if (version !== options.model.version) return { kind: 'other_version' }
   if (work.done < revision) await apply(work, revision)
   const differences = await compareRows(client, options.model, companyId, 'pg_temp')

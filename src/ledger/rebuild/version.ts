@@ -12,7 +12,7 @@ export const schemaOfFormer = (number: number): string => `${READ_SCHEMA}_${numb
  * them moves them into the first one in the same transaction, so that older processes go on reading tables that they
  * understand.
  */
-export const readSchemasOf = ({ number }: Pick<ReadModel, 'number'>): readonly string[] => [
+export const listReadSchemas = ({ number }: Pick<ReadModel, 'number'>): readonly string[] => [
   schemaOfFormer(number),
   READ_SCHEMA,
 ]

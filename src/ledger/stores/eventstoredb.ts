@@ -17,11 +17,11 @@ import { Unavailable } from '#lib/errors.ts'
 import { companyIdOfStream, type Envelope, STREAM_PREFIX } from '../command.ts'
 import {
   type Append,
-  chunksOf,
+  joinRanges,
   type Note,
   type OutsideStore,
   type RevisionRange,
-  rangesOf,
+  splitChunks,
   WrongExpectedRevision,
 } from '../port.ts'
 import {
@@ -158,7 +158,7 @@ async function appendOne({ client, appends, breaker }: Connection, append: Appen
   const { stream, expectedRevision, commands } = append
   const serialized = commands.map((events) => events.map(serialize))
   let revision = expectedRevision
-  for (const chunk of chunksOf(serialized, MAX_APPEND_BYTES, bytesOf)) {
+  for (const chunk of splitChunks(serialized, MAX_APPEND_BYTES, bytesOf)) {
     try {
       await breaker.call(() =>
         appends.append(stream, revision, chunk).catch((error: unknown) => {
@@ -251,7 +251,7 @@ async function* pickEvents(
   revisions: readonly number[],
 ): AsyncIterable<Envelope> {
   const wanted = new Set(revisions)
-  const ranges = rangesOf(revisions, PICK_GAP, PAGE)
+  const ranges = joinRanges(revisions, PICK_GAP, PAGE)
   for (let start = 0; start < ranges.length; start += PICKS_AT_ONCE) {
     const reads = ranges.slice(start, start + PICKS_AT_ONCE).map((range) => readRange(connection, stream, range))
     for (const events of await Promise.all(reads)) {

@@ -3,11 +3,11 @@ import { Unavailable } from '#lib/errors.ts'
 import {
   assertCommitted,
   type BulkTransaction,
-  pipelined,
+  runPipelined,
   type Transaction,
   transactionOn,
 } from '#postgres/transaction.ts'
-import { type Lookup, streamOf } from '../command.ts'
+import { type Lookup, streamName } from '../command.ts'
 import { advanceLedger, lockLedger, type OpenLedger, openLedger, readLedgerClock } from '../ledgers.ts'
 import type { Append, EventStore } from '../port.ts'
 import type { Reactor, ReadModel } from '../projection.ts'
@@ -16,12 +16,12 @@ import type { AnyRef } from '../table.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 import { useProvisionalIds } from './dry-run.ts'
 import {
+  collectNeeds,
   type Decided,
   decideRequest,
   keyRefsOfFound,
   type Needing,
   needing,
-  needsOf,
   type Request,
 } from './unit-of-work.ts'
 
@@ -65,7 +65,7 @@ export async function attempt(
   const ledgers = await beginAttempt(options, client, tx, set, needed)
   const load = async (companyId: number, refs: readonly AnyRef[]) => {
     set.queue(companyId, refs)
-    await pipelined(client, () => set.load(tx))
+    await runPipelined(client, () => set.load(tx))
   }
   const find = async (companyId: number, { values, ...statement }: Lookup) =>
     (await tx.query(statement, [companyId, ...values])).rows
@@ -74,7 +74,7 @@ export async function attempt(
     const { companyId } = each.request
     set.queue(companyId, keyRefsOfFound(model, set.of(companyId), each))
   }
-  if (set.hasQueued()) await pipelined(client, () => set.load(tx))
+  if (set.hasQueued()) await runPipelined(client, () => set.load(tx))
   const keychain = createKeychain(options.keys.vault, newId)
   const deciding = { tx, model, reactors, newId, set, load, find, keychain, keysCommitTogether: store.transactional }
   // A dry run is a group by itself (writer.ts).
@@ -110,8 +110,8 @@ export async function beginAttempt(
   needed: readonly Needing[],
 ): Promise<Map<number, OpenLedger>> {
   const companyIds = [...new Set(needed.map(({ request }) => request.companyId))]
-  for (const each of needed) set.queue(each.request.companyId, needsOf(model, each))
-  const [, locked, time] = await pipelined(client, () => [
+  for (const each of needed) set.queue(each.request.companyId, collectNeeds(model, each))
+  const [, locked, time] = await runPipelined(client, () => [
     client.query('begin'),
     lockLedger(tx, companyIds),
     readLedgerClock(tx),
@@ -158,7 +158,7 @@ async function commit(
 ): Promise<void> {
   const changed = ledgers.filter((ledger) => ledger.commands.length > 0)
   const appends: Append[] = changed.map((ledger) => ({
-    stream: streamOf(ledger.companyId),
+    stream: streamName(ledger.companyId),
     expectedRevision: ledger.expectedRevision,
     commands: ledger.commands,
   }))
@@ -170,7 +170,7 @@ async function commit(
   }
   const finishes = ledgers.some(({ finishing }) => finishing.length > 0)
   if (finishes) {
-    await pipelined(client, () => set.flush(tx))
+    await runPipelined(client, () => set.flush(tx))
     await finishAttempt(tx, ledgers)
   }
   const write = () => (together && isLarge ? set.flushInBulk(tx) : set.flush(tx))
@@ -179,7 +179,7 @@ async function commit(
   if (together) {
     return commitTogether(client, () => [...rows(), ...(appends.length > 0 ? [store.append(appends, tx)] : [])])
   }
-  await pipelined(client, rows)
+  await runPipelined(client, rows)
   try {
     await store.append(appends, tx)
     assertCommitted(await client.query('commit'))
@@ -192,7 +192,7 @@ async function commit(
 async function commitTogether(client: PoolClient, send: () => Promise<unknown>[]): Promise<void> {
   let committing: Promise<{ command: string }> | undefined
   try {
-    await pipelined(client, () => {
+    await runPipelined(client, () => {
       const sent = send()
       committing = client.query('commit')
       return [...sent, committing]

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { Unavailable } from '#lib/errors.ts'
-import { assertCommitted, inTransaction, pipelined, type Transaction, transactionOn } from '#postgres/transaction.ts'
-import { type Envelope, streamOf } from '../command.ts'
+import { assertCommitted, inTransaction, runPipelined, type Transaction, transactionOn } from '#postgres/transaction.ts'
+import { type Envelope, streamName } from '../command.ts'
 import {
   advanceLedger,
   aheadUntil,
@@ -14,18 +14,18 @@ import {
 } from '../ledgers.ts'
 import { type EventReader, type EventStore, readNewest } from '../port.ts'
 import {
+  collectErasures,
+  collectRefs,
   ensure,
-  erasuresOf,
   project,
   type ReactionContext,
   type Reactor,
   reactTo,
-  refsOf,
   render,
 } from '../projection.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 import { type AttemptOptions, beginAttempt, finishAttempt, reportCommit } from './attempt.ts'
-import { recordedOutcomeOf, storeAnswer } from './idempotency.ts'
+import { storeAnswer, toRecordedOutcome } from './idempotency.ts'
 import { type Decided, needing, type Request, resetCompanyRows } from './unit-of-work.ts'
 
 export interface CatchUp extends EventReader {
@@ -51,7 +51,7 @@ async function catchUp(ledger: OpenLedger, work: CatchUp, maxEvents = Number.POS
   const applied = new Set<string>()
   let unanswered: Envelope | null = null
   let requestId: string | null = null
-  const unknown = readNewest(work, streamOf(ledger.companyId), ledger.revision + 1)
+  const unknown = readNewest(work, streamName(ledger.companyId), ledger.revision + 1)
   for await (const [event, next] of withNext(unknown)) {
     // The answer shows the record after the last event of its request.
     const isNextRequest = event.idempotency !== null || event.request_id !== requestId || requestId === null
@@ -59,9 +59,9 @@ async function catchUp(ledger: OpenLedger, work: CatchUp, maxEvents = Number.POS
     requestId = event.request_id
     if (unanswered && isNextRequest) unanswered = await answer(unanswered, ledger, reacting)
     await resetCompanyRows(work, ledger.companyId, event)
-    await ensure(reacting, ledger.companyId, refsOf(work.model, event))
+    await ensure(reacting, ledger.companyId, collectRefs(work.model, event))
     project(work.model, work.set.of(ledger.companyId), event)
-    ledger.finishing.push(...erasuresOf(work.model, ledger.companyId, event))
+    ledger.finishing.push(...collectErasures(work.model, ledger.companyId, event))
     await reactTo(event, next, ledger, reacting)
     applied.add(event.id)
     ledger.revision = event.revision
@@ -90,7 +90,7 @@ async function answer(event: Envelope, ledger: OpenLedger, reacting: ReactionCon
   const { key, request_hash: requestHash, status } = event.idempotency
   // As of the event: values that depend on the clock are those of the original answer.
   const at = { companyId: ledger.companyId, now: event.recorded_at }
-  const outcome = recordedOutcomeOf(status)
+  const outcome = toRecordedOutcome(status)
   const json = outcome === 'deleted' ? '' : await render(event.subject, at, reacting)
   const { companyId } = ledger
   storeAnswer(
@@ -137,7 +137,7 @@ async function catchUpSome(options: CatchUpOptions, companyId: number, waits: bo
     const ledger = openLedger(row, time.now)
     const set = createWorkingSet(options.keys.vault)
     const applied = await catchUp(ledger, { ...options, tx, set }, EVENTS_PER_TRANSACTION)
-    if (applied.size > 0) await pipelined(client, () => [...set.flush(tx), advanceLedger(tx, [ledger])])
+    if (applied.size > 0) await runPipelined(client, () => [...set.flush(tx), advanceLedger(tx, [ledger])])
     await finishAttempt(tx, [ledger])
     return { applied: applied.size, ledger }
   })
@@ -180,7 +180,7 @@ export async function findStored<R extends Doubtful>(
     for (const { table, row } of past.privateRows) rows.put(table, row)
   }
   const moved = [...ledgers.values()].filter(({ revision, expectedRevision }) => revision > expectedRevision)
-  await pipelined(client, () => [...set.flush(tx), ...(moved.length > 0 ? [advanceLedger(tx, moved)] : [])])
+  await runPipelined(client, () => [...set.flush(tx), ...(moved.length > 0 ? [advanceLedger(tx, moved)] : [])])
   await finishAttempt(tx, [...ledgers.values()])
   assertCommitted(await client.query('commit'))
   reportCommit(options, ledgers.values())
@@ -204,7 +204,7 @@ async function storedIds(store: EventStore, group: readonly Doubtful[]): Promise
     const from = Math.min(
       ...group.filter((r) => r.companyId === companyId).flatMap((r) => r.inDoubt.map((past) => past.fromRevision)),
     )
-    for await (const event of store.read(streamOf(companyId), from)) stored.add(event.id)
+    for await (const event of store.read(streamName(companyId), from)) stored.add(event.id)
   }
   return stored
 }

@@ -130,10 +130,10 @@ const STATUSES: Readonly<Record<AnswerOutcome, number>> = {
 }
 
 /** HTTP status of an outcome: interfaces answer it, and events record it (IdempotencyRecord). */
-export const answerStatusOf = (outcome: AnswerOutcome): number => STATUSES[outcome]
+export const toAnswerStatus = (outcome: AnswerOutcome): number => STATUSES[outcome]
 
 /** Outcome of the request whose event records this status. */
-export function recordedOutcomeOf(status: number): AnswerOutcome {
+export function toRecordedOutcome(status: number): AnswerOutcome {
   const outcomes = Object.keys(STATUSES) as AnswerOutcome[]
   return outcomes.find((outcome) => STATUSES[outcome] === status) ?? 'updated'
 }

@@ -10,7 +10,7 @@ import {
   type Accepted,
   type Envelope,
   grantAll,
-  hashOf,
+  hashEnvelope,
   type IdempotencyRecord,
   type Invocation,
   isRefusal,
@@ -20,32 +20,32 @@ import {
   type OutcomeKind,
   type Permit,
   type PrivateRow,
-  streamOf,
+  streamName,
 } from '../command.ts'
 import { type Ids, idsAfter, LedgerAhead, type OpenLedger } from '../ledgers.ts'
 import {
+  collectErasures,
+  collectRefs,
   ensure,
-  erasuresOf,
   project,
   type ReactionContext,
   type ReadModel,
   reactTo,
-  refsOf,
   render,
 } from '../projection.ts'
-import { type Keychain, keysOf, ownersOf, sealData } from '../sealed-fields.ts'
+import { type Keychain, listKeyOwners, personKeyRefs, sealData } from '../sealed-fields.ts'
 import type { AnyRef } from '../table.ts'
 import { type Changes, type Rows, rowPasts, type WorkingSet } from '../working-set.ts'
 import {
   type Answer,
   type AnswerText,
   answerRefs,
-  answerStatusOf,
   type CommandResult,
   createAnswer,
   findReplay,
   type Idempotency,
   storeAnswer,
+  toAnswerStatus,
 } from './idempotency.ts'
 
 /** Rows that one statement deletes. Bounds its duration, so that a large company does not run into a time-out. */
@@ -184,7 +184,7 @@ export const needing = (request: Request): Needing => ({
 })
 
 /** Rows to load before `decideRequest`, as far as the input determines them. */
-export function needsOf(model: ReadModel, { request, needs }: Needing): AnyRef[] {
+export function collectNeeds(model: ReadModel, { request, needs }: Needing): AnyRef[] {
   return [
     ...model.base,
     ...answerRefs(request),
@@ -202,7 +202,7 @@ function keyRefsOf({ persons }: ReadModel, needs: readonly AnyRef[]): AnyRef[] {
     const kind = persons.get(table)
     if (kind !== undefined && by === 'pk') subjects.push(`${kind}/${values[0]}`)
   }
-  return keysOf(subjects, PERSON_PARTS)
+  return personKeyRefs(subjects, PERSON_PARTS)
 }
 
 /** Keys of persons that were requested by another key and exist. */
@@ -213,7 +213,7 @@ export function keyRefsOfFound({ persons }: ReadModel, rows: Rows, { needs }: Ne
     const found = kind === undefined ? null : (rows.get(ref) as { readonly id: number } | null)
     if (found) subjects.push(`${kind}/${found.id}`)
   }
-  return keysOf(subjects, PERSON_PARTS)
+  return personKeyRefs(subjects, PERSON_PARTS)
 }
 
 /**
@@ -340,9 +340,9 @@ async function runCommand(
   const events = sealed.map(({ opened }) => opened)
   for (const [position, event] of events.entries()) {
     await resetCompanyRows(deciding, request.companyId, event)
-    await ensure(deciding, request.companyId, refsOf(deciding.model, event))
+    await ensure(deciding, request.companyId, collectRefs(deciding.model, event))
     project(deciding.model, rows, event)
-    ledger.finishing.push(...erasuresOf(deciding.model, request.companyId, event))
+    ledger.finishing.push(...collectErasures(deciding.model, request.companyId, event))
     await reactTo(event, events[position + 1] ?? null, ledger, { ...deciding, traceparent: request.traceparent })
   }
   for (const { table, row } of decision.privateRows) rows.put(table, row)
@@ -364,8 +364,8 @@ async function ensureKeys(
   const { model, set, keysCommitTogether } = deciding
   const refs: AnyRef[] = []
   for (const event of events) {
-    for (const [subject, part] of ownersOf(event, model.personalFields(event))) {
-      const ref = keysOf([subject], [part])
+    for (const [subject, part] of listKeyOwners(event, model.personalFields(event))) {
+      const ref = personKeyRefs([subject], [part])
       if (keysCommitTogether && newSubjects.has(subject)) set.markAbsent(companyId, ref)
       else refs.push(...ref)
     }
@@ -391,7 +391,7 @@ function seal(
       ? {
           key: request.idempotency.key,
           request_hash: request.idempotency.requestHash,
-          status: answerStatusOf(request.outcome ?? decision.outcome),
+          status: toAnswerStatus(request.outcome ?? decision.outcome),
         }
       : null
   const { companyId } = request
@@ -406,7 +406,7 @@ function seal(
       id,
       type: event.type,
       version: event.version,
-      stream: streamOf(companyId),
+      stream: streamName(companyId),
       revision: ledger.revision + 1,
       recorded_at: ledger.lastRecordedAt,
       subject: event.subject,
@@ -419,7 +419,7 @@ function seal(
       data: data?.stored ?? event.data,
     }
     const { data: _, ...head } = unhashed
-    const stored: Envelope = { ...head, hash: hashOf(unhashed), data: unhashed.data }
+    const stored: Envelope = { ...head, hash: hashEnvelope(unhashed), data: unhashed.data }
     ledger.revision = stored.revision
     ledger.hash = stored.hash
     return { stored, opened: data ? { ...stored, data: data.opened } : stored }

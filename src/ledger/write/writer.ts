@@ -222,7 +222,7 @@ async function failed(
   attemptsLeft: number,
   error: unknown,
 ): Promise<void> {
-  const retries = retriesOf(group, error, attemptsLeft > 0)
+  const retries = splitRetries(group, error, attemptsLeft > 0)
   for (const retry of retries) await runGroup(options, retry, attemptsLeft - (retry === group ? 1 : 0))
   if (retries.length > 0) return
   options.log('writer: unit of work failed, nothing recorded', error)
@@ -308,7 +308,7 @@ const EXHAUSTED = /^53/
  * Groups in which requests are decided again after a unit of work that failed before the append, so that no request
  * fails because of another. Empty if a retry would not help.
  */
-export function retriesOf<T extends { readonly companyId: number }>(
+export function splitRetries<T extends { readonly companyId: number }>(
   group: readonly T[],
   error: unknown,
   mayRepeat: boolean,

@@ -64,7 +64,7 @@ export interface FoundChoice {
 }
 
 /** Options for values, labelled by a function. */
-export const optionsOf = <V extends string>(values: readonly V[], nameOf: (value: V) => string): Option[] =>
+export const toOptions = <V extends string>(values: readonly V[], nameOf: (value: V) => string): Option[] =>
   values.map((value) => ({ value, label: nameOf(value) }))
 
 /** Options for values, labelled by a table. */

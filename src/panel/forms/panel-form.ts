@@ -48,7 +48,7 @@ export function formText(body: FormBody, name: string): string {
 }
 
 /** All values of a name. */
-export function textsOf(body: FormBody, name: string): readonly string[] {
+export function formTexts(body: FormBody, name: string): readonly string[] {
   const value = Object.hasOwn(body, name) ? body[name] : undefined
   return typeof value === 'string' ? [value] : (value ?? [])
 }
@@ -91,7 +91,7 @@ export interface FilledForm {
 }
 
 /** Form filled in with the values of a record; empty for `{}`. */
-export function filledFrom(fields: Fields, record: object, timezone: string): FilledForm {
+export function fillFromRecord(fields: Fields, record: object, timezone: string): FilledForm {
   const values = Object.entries(fields).map(([name, { kind }]) => {
     const value = memberOf(record, name)
     return [name, Array.isArray(value) ? value.map(String) : [kind.show(value, timezone)]] as const
@@ -100,16 +100,16 @@ export function filledFrom(fields: Fields, record: object, timezone: string): Fi
 }
 
 /** Form filled in with submitted values, to be shown again. */
-export function filledWith(fields: Fields, body: FormBody, refusal?: Refusal): FilledForm {
+export function fillFromBody(fields: Fields, body: FormBody, refusal?: Refusal): FilledForm {
   const values = Object.entries(fields).map(([name, { kind }]) => {
     const isSecret = kind.control.as === 'input' && kind.control.type === 'password'
-    return [name, isSecret ? [] : textsOf(body, name)] as const
+    return [name, isSecret ? [] : formTexts(body, name)] as const
   })
   return { values: Object.fromEntries(values), ...problemsOf(fields, refusal) }
 }
 
 /** Command input from a submitted form. Only `fields` are read. */
-export function inputOf(
+export function readFormInput(
   fields: Fields,
   body: FormBody,
   timezone: string,
@@ -126,18 +126,18 @@ export function inputOf(
 export const BEFORE = '_antes'
 
 /** Value of the field `BEFORE`. */
-export const beforeOf = ({ values }: FilledForm): string => JSON.stringify(values)
+export const formatBefore = ({ values }: FilledForm): string => JSON.stringify(values)
 
 /**
  * Only the fields that the user changed since the form was shown, so that saving does not overwrite concurrent changes
  * of other users.
  */
-export function changedFields(fields: Fields, body: FormBody): Fields {
+export function pickChangedFields(fields: Fields, body: FormBody): Fields {
   const before = beforeIn(body)
   const filled = (values: readonly string[] = []) =>
     JSON.stringify(values.filter((value) => value !== '').map(withPlainLineEnds))
   return Object.fromEntries(
-    Object.entries(fields).filter(([name]) => filled(before[name]) !== filled(textsOf(body, name))),
+    Object.entries(fields).filter(([name]) => filled(before[name]) !== filled(formTexts(body, name))),
   )
 }
 
@@ -152,11 +152,11 @@ export function staleFields(
 ): Readonly<Record<string, readonly string[]>> {
   const shown = beforeIn(body)
   const text = (values: readonly string[] = []) => JSON.stringify(values.filter((value) => value !== ''))
-  const edited = Object.entries(changedFields(fields, body))
+  const edited = Object.entries(pickChangedFields(fields, body))
   return Object.fromEntries(
     edited.flatMap(([name, { kind }]) => {
       const [before, now] = [shown[name], present.values[name] ?? []]
-      if (before === undefined || text(before) === text(now) || text(now) === text(textsOf(body, name))) return []
+      if (before === undefined || text(before) === text(now) || text(now) === text(formTexts(body, name))) return []
       const { control } = kind
       const options = 'options' in control ? control.options : []
       const words = now.map((value) => options.find((option) => option.value === value)?.label ?? value).filter(Boolean)
@@ -195,7 +195,7 @@ interface Typing {
 }
 
 function typedValue(kind: Kind, body: FormBody, name: string, { timezone, source, isRequired }: Typing): unknown {
-  if (kind.control.as === 'checkboxes') return textsOf(body, name)
+  if (kind.control.as === 'checkboxes') return formTexts(body, name)
   const typed = formText(body, name)
   if (kind.control.as === 'checkbox') return kind.read(typed, timezone)
   const text = kind.control.as === 'input' && kind.control.type === 'password' ? typed : typed.trim()
@@ -212,7 +212,7 @@ export function checkForm<T>(
   timezone: string,
   source: TextSource = 'browser',
 ): { readonly input: T } | Refusal {
-  const result = schema.safeParse(inputOf(fields, body, timezone, source))
+  const result = schema.safeParse(readFormInput(fields, body, timezone, source))
   const problems = typedProblems(fields, body)
   if (result.success && Object.keys(problems).length === 0) return { input: result.data }
   return refuse('validation_failed', {

@@ -42,7 +42,7 @@ export function createHeadWords(fields: Fields, synonyms: Synonyms): HeadWords {
   return words
 }
 
-export const candidatesOf = (words: HeadWords, head: string): readonly Candidate[] =>
+export const findCandidates = (words: HeadWords, head: string): readonly Candidate[] =>
   words.get(plainHead(head)) ?? words.get(withoutRemarks(head)) ?? []
 
 /**
@@ -53,7 +53,7 @@ export function guessMapping(heads: readonly string[], words: HeadWords, shared:
   const mapping = new Map<number, string>()
   const taken = new Set<string>()
   const candidates = heads.flatMap((head, column) =>
-    candidatesOf(words, head).map((candidate) => ({ ...candidate, column })),
+    findCandidates(words, head).map((candidate) => ({ ...candidate, column })),
   )
   for (const { field, column } of candidates.sort((a, b) => a.rank - b.rank)) {
     if (mapping.has(column) || (taken.has(field) && !shared.includes(field))) continue

@@ -211,7 +211,7 @@ async function withDecoder(bytes: Buffer, pause: Pause, encoding: string): Promi
 }
 
 /** Encoding that a UTF-16 byte order mark names; null without one. */
-export function wideEncodingOf(bytes: Buffer): 'utf-16le' | 'utf-16be' | null {
+export function detectWideEncoding(bytes: Buffer): 'utf-16le' | 'utf-16be' | null {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le'
   return bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : null
 }
@@ -293,7 +293,7 @@ async function decodeAs(bytes: Buffer, encoding: Encoding, isMixed: boolean, pau
  * What does not fit becomes U+FFFD, so that its lines can be told.
  */
 export async function decodeText(bytes: Buffer, pause: Pause, chosen?: Encoding): Promise<DecodedText> {
-  const wide = wideEncodingOf(bytes)
+  const wide = detectWideEncoding(bytes)
   if (wide !== null) return { text: await withDecoder(bytes, pause, wide), encoding: null }
   if (isAscii(bytes)) return { text: bytes.toString('latin1'), encoding: null }
   const { encoding, isMixed } = chosen ? { encoding: chosen, isMixed: false } : await detect(bytes, pause)

@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { constants, createGunzip, createGzip } from 'node:zlib'
-import { contextOf, type Vault } from '#crypto/vault.ts'
+import { sealContext, type Vault } from '#crypto/vault.ts'
 import type { Database } from '#postgres/database.ts'
 import type { Pause } from './encoding.ts'
 import type { Sheet, SheetLine, SheetOrigin } from './sheet.ts'
@@ -28,7 +28,7 @@ export interface KeptFile extends ReadFile {
   readonly source: Buffer
 }
 
-const sealOf = ({ companyId, userId }: Owner): string => contextOf('imports', [companyId, userId])
+const sealOf = ({ companyId, userId }: Owner): string => sealContext('imports', [companyId, userId])
 
 /** JSON text compressed at once, in UTF-16 units. */
 const PART = 16_384

@@ -87,7 +87,7 @@ const alikePersons =
   }
 
 /** Warnings about new records that have a key of a known record, or of a line before. They are imported all the same. */
-export function warningsOf(lines: readonly PlannedRow[], { keyOf, records }: AlikeRecords): LineWarning[] {
+export function warnAlikeRecords(lines: readonly PlannedRow[], { keyOf, records }: AlikeRecords): LineWarning[] {
   const numbers = new Map<string, number>()
   return lines.flatMap((line) => {
     const key = keyOf(line)

@@ -260,21 +260,22 @@ export interface TableColumns {
   readonly numbers: ReadonlyMap<string, NumberColumn>
 }
 
-export const widthOf = (heads: readonly string[]): number => heads.findLastIndex((head) => head !== '') + 1
+export const countColumns = (heads: readonly string[]): number => heads.findLastIndex((head) => head !== '') + 1
 
 /** Message about a cell without a column: the cells before it may be shifted. */
 function surplusOf(cells: readonly string[], { mapping, width }: TableColumns): string | null {
   const cell = cells.find((text, column) => column >= width && text !== '' && !mapping.has(column))
   if (cell === undefined) return null
   const count = cells.findLastIndex((text) => text !== '') + 1
-  return `há ${count} células, e só ${width} colunas com título: sobra ${quoted(cell)}. Ponha entre aspas os valores com o separador do arquivo`
+  return `há ${count} células, e só ${width} colunas com título: sobra ${quoteCell(cell)}. Ponha entre aspas os valores com o separador do arquivo`
 }
 
 const [DOCUMENT, PHONE] = ['document', 'phone']
 
 const MAX_QUOTED = 40
 
-export const quoted = (cell: string): string => `"${cell.length > MAX_QUOTED ? `${cell.slice(0, MAX_QUOTED)}…` : cell}"`
+export const quoteCell = (cell: string): string =>
+  `"${cell.length > MAX_QUOTED ? `${cell.slice(0, MAX_QUOTED)}…` : cell}"`
 
 export function readLine(line: SheetLine, columns: TableColumns, { fields, keyFields, parts }: LineFields): ReadLine {
   const { number, cells } = line
@@ -285,7 +286,7 @@ export function readLine(line: SheetLine, columns: TableColumns, { fields, keyFi
     const cell = cells[column]
     if (!cell || isNothing(fields, field, cell)) continue
     if (cell.length > MAX_CELL_LENGTH) {
-      problems[field] ??= `${quoted(cell)} é longo demais`
+      problems[field] ??= `${quoteCell(cell)} é longo demais`
       continue
     }
     const typed = plainCell(fields, field, cell)
@@ -295,13 +296,13 @@ export function readLine(line: SheetLine, columns: TableColumns, { fields, keyFi
     const damage = damageOf(fields, field, text)
     const read = isNumberField(fields, field) ? readNumber(fields, field, text, columns.numbers.get(field)) : { text }
     if (phone !== null && values[field] === undefined)
-      remarks.push(`${fields[field]?.label ?? field}: ${quoted(cell)} tem mais de um número; vale ${phone}`)
-    if (damage !== null) problems[field] ??= `${quoted(cell)} ${damage}`
-    else if ('problem' in read) problems[field] ??= `${quoted(cell)} ${read.problem}`
+      remarks.push(`${fields[field]?.label ?? field}: ${quoteCell(cell)} tem mais de um número; vale ${phone}`)
+    if (damage !== null) problems[field] ??= `${quoteCell(cell)} ${damage}`
+    else if ('problem' in read) problems[field] ??= `${quoteCell(cell)} ${read.problem}`
     // Two columns with phones: the first that is filled counts. Two documents are two persons.
     else if (values[field] === undefined) values[field] = read.text
     else if (field === DOCUMENT && bareTaxNumber(values[field]) !== bareTaxNumber(text))
-      problems[field] ??= `há dois documentos, ${quoted(values[field])} e ${quoted(cell)}`
+      problems[field] ??= `há dois documentos, ${quoteCell(values[field])} e ${quoteCell(cell)}`
   }
   for (const { name, of, join } of parts) {
     const { [name]: part, [of]: whole } = values

@@ -8,7 +8,7 @@ import { type MatchingRecord, type MatchRequest, RECORDS_PER_KEY } from '#querie
 import { checkForm, type Fields } from '../forms/panel-form.ts'
 import { refusalMessage } from '../words/message-words.ts'
 import type { Doubt } from './import-doubts.ts'
-import { type KeyField, type LineFields, type LineKeys, quoted, type ReadLine } from './import-lines.ts'
+import { type KeyField, type LineFields, type LineKeys, quoteCell, type ReadLine } from './import-lines.ts'
 
 /**
  * Values by field that find the records of all lines. For a key that is not unique it includes the names of the lines,
@@ -261,7 +261,7 @@ export function rowMessages(refusal: Refusal, fields: Fields, values: ReadLine['
   if (wrong.length > 0)
     return wrong.map(([name, messages]) => {
       const value = ownValue(values, name)
-      const said = value === undefined ? '' : `${quoted(value)} `
+      const said = value === undefined ? '' : `${quoteCell(value)} `
       return `${ownValue(fields, name)?.label ?? name}: ${said}${messages.join(', ')}`
     })
   const { field, conflicting_id } = refusal.details ?? {}
@@ -270,7 +270,7 @@ export function rowMessages(refusal: Refusal, fields: Fields, values: ReadLine['
 }
 
 /** Categories of the lines, by normalized name; spelled as in the first line. */
-export function categoriesOf(lines: readonly ValidRow[]): ReadonlyMap<string, string> {
+export function collectCategories(lines: readonly ValidRow[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>()
   for (const { category } of lines) {
     if (category !== null && !names.has(nameKey(category))) names.set(nameKey(category), category)

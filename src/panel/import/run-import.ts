@@ -1,5 +1,5 @@
 import { createCategory } from '#commands/category-commands.ts'
-import { invalid, type Refusal } from '#domain/refusals.ts'
+import { type Refusal, refuseField } from '#domain/refusals.ts'
 import { nameKey } from '#domain/text.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { provisionalId } from '#ledger/write/dry-run.ts'
@@ -8,7 +8,7 @@ import { runCommands, runList } from '#ledger/write/run.ts'
 import { categoriesNamed, type MatchingRecord } from '#queries/import-matches.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import type { FormSubmission, PageContext } from '../panel-route.ts'
-import { candidatesOf, createHeadWords, type ImportMapping } from './column-titles.ts'
+import { createHeadWords, findCandidates, type ImportMapping } from './column-titles.ts'
 import type { Pause } from './encoding.ts'
 import { createDoubtFinder, type DoubtedLine, restoreZeros, withFixedCodes } from './import-doubts.ts'
 import {
@@ -16,20 +16,20 @@ import {
   type ImportableKind,
   type LineWarning,
   linePriceWarnings,
-  warningsOf,
+  warnAlikeRecords,
 } from './import-kinds.ts'
 import {
   type ChosenMarks,
+  countColumns,
   findNumberColumns,
   isFreeText,
   type LineFields,
   type NumberColumn,
   readLine,
   type TableColumns,
-  widthOf,
 } from './import-lines.ts'
 import {
-  categoriesOf,
+  collectCategories,
   createMatchRequest,
   createPlanner,
   createRecordIndex,
@@ -87,7 +87,7 @@ export async function planImport(
   const reading = { ...imported.reading, fields }
   const { keyFields } = reading
   const numbers = await findNumberColumns(sheet, mapping, fields, marks, pause)
-  const columns = { mapping, width: widthOf(sheet.heads), numbers }
+  const columns = { mapping, width: countColumns(sheet.heads), numbers }
   const read = await doubtedLines(imported, sheet, columns, reading, pause)
   const doubted = await restoreZeros(primary, imported.codes, read, fields, keyFields)
   const asked = createMatchRequest(keyFields)
@@ -107,11 +107,16 @@ export async function planImport(
   }
   planned.sort((a, b) => a.number - b.number)
   const { lines, parents } = await resolveVariants(primary, planned, fields.parent?.label ?? 'parent')
-  const named = categoriesOf(validRows(lines))
+  const named = collectCategories(validRows(lines))
   const categories = await categoriesNamed(primary, [...named.keys()])
   const alike = await imported.alike(primary, lines)
   const remarks = doubted.flatMap(({ read: { number, remarks } }) => remarks.map((text) => ({ number, text })))
-  const found = [...warningsOf(lines, alike), ...checkDigitWarnings(lines), ...linePriceWarnings(lines), ...remarks]
+  const found = [
+    ...warnAlikeRecords(lines, alike),
+    ...checkDigitWarnings(lines),
+    ...linePriceWarnings(lines),
+    ...remarks,
+  ]
   const warnings = found.sort((a, b) => a.number - b.number)
   return { fields, lines, parents, categories, numbers, warnings, prices: priceChanges(lines, matches, fields) }
 }
@@ -128,7 +133,7 @@ async function doubtedLines(
   const doubts = createDoubtFinder(
     sheet,
     columns.mapping,
-    (text) => candidatesOf(words, text).length > 0,
+    (text) => findCandidates(words, text).length > 0,
     (field) => isFreeText(fields, field),
   )
   const lines: DoubtedLine[] = []
@@ -154,8 +159,8 @@ function priceChanges(lines: readonly PlannedRow[], records: readonly MatchingRe
 }
 
 /** Names of the categories that some lines would create. */
-export const newCategoriesOf = ({ categories }: Plan, lines: readonly ValidRow[]): string[] =>
-  [...categoriesOf(lines)].flatMap(([key, name]) => (categories.has(key) ? [] : [name]))
+export const listNewCategories = ({ categories }: Plan, lines: readonly ValidRow[]): string[] =>
+  [...collectCategories(lines)].flatMap(([key, name]) => (categories.has(key) ? [] : [name]))
 
 export interface ImportResult {
   readonly created: number
@@ -188,7 +193,7 @@ export async function runImport(
   const valid = validRows(plan.lines)
   const right = valid.filter((line) => line.doubt === null || isConfirmed(line))
   const categories = new Map(plan.categories)
-  const newCategories = newCategoriesOf(plan, right)
+  const newCategories = listNewCategories(plan, right)
   const made = await run(newCategories.map((name) => invoke(createCategory, { name })))
   if (isRefusal(made)) return made
   for (const [at, result] of made.entries())
@@ -232,7 +237,7 @@ export async function tryImport(
   isConfirmed: (line: ValidRow) => boolean,
 ): Promise<ImportResult['errors'] | Refusal> {
   const right = validRows(plan.lines).filter((line) => line.doubt === null || isConfirmed(line))
-  const newCategories = newCategoriesOf(plan, right)
+  const newCategories = listNewCategories(plan, right)
   const categories = new Map(plan.categories)
   for (const [at, name] of newCategories.entries()) categories.set(nameKey(name), provisionalId(at + 1))
   const part = right.slice(0, LINES_PER_REQUEST).flatMap((line) => {
@@ -276,7 +281,7 @@ function variantInput(
   const { parent: code, ...values } = variant
   const parent = parents.get(code)
   const id = parent && 'line' in parent ? ids.get(parent.line) : parent?.id
-  return id === undefined ? invalid('parent', 'não foi importado') : { parent_id: id, variant: values }
+  return id === undefined ? refuseField('parent', 'não foi importado') : { parent_id: id, variant: values }
 }
 
 function commandOf(

@@ -1,7 +1,7 @@
 import { formatCount } from '#domain/person-values.ts'
-import { invalid, type Refusal } from '#domain/refusals.ts'
+import { type Refusal, refuseField } from '#domain/refusals.ts'
 import { restoreFormulas } from '#lib/escaping.ts'
-import { decodeText, type Encoding, type Pause, wideEncodingOf } from './encoding.ts'
+import { decodeText, detectWideEncoding, type Encoding, type Pause } from './encoding.ts'
 import { isPackage, readWorkbook, type Workbook, type WorkbookFault } from './workbook.ts'
 
 /** Limits at which reading a table stops. Lengths are in UTF-16 units of the raw text. */
@@ -303,12 +303,12 @@ interface OpenedFile {
 
 async function openText(bytes: Buffer, pause: Pause, isHead: IsHead, chosen?: Encoding): Promise<OpenedFile | Refusal> {
   const notText = { text: '\0', encoding: null }
-  const isBinary = wideEncodingOf(bytes) === null && bytes.includes(0)
+  const isBinary = detectWideEncoding(bytes) === null && bytes.includes(0)
   const { text: whole, encoding } = isBinary ? notText : await decodeText(bytes, pause, chosen)
   // Some programs save a web page, or XML, under the name of a workbook.
   const isMarkup = /^\s{0,20}<[!?a-z]/i.test(whole.slice(0, 40))
   if (isMarkup || whole.includes('\0'))
-    return invalid('file', 'não é um arquivo CSV nem XLSX: salve a planilha como XLSX ou CSV')
+    return refuseField('file', 'não é um arquivo CSV nem XLSX: salve a planilha como XLSX ou CSV')
   const [above = '', named] = DELIMITER_LINE.exec(whole) ?? []
   const text = whole.slice(above.length)
   const delimiter = named ?? (await findDelimiter(text, isHead, pause))
@@ -321,7 +321,7 @@ async function openText(bytes: Buffer, pause: Pause, isHead: IsHead, chosen?: En
 async function openWorkbook(bytes: Buffer, pause: Pause): Promise<OpenedFile | Refusal> {
   const limits = { rows: MAX_LINES + MAX_BLANK_ROWS, columns: LIMITS.columns, cellLength: MAX_CELL_LENGTH + 1 }
   const workbook = await readWorkbook(bytes, limits, pause)
-  if (typeof workbook === 'string') return invalid('file', WORKBOOK_FAULTS[workbook])
+  if (typeof workbook === 'string') return refuseField('file', WORKBOOK_FAULTS[workbook])
   const { sheet, others, rows } = workbook
   return { origin: { encoding: null, sheet, otherSheets: others }, rows: () => workbookRows(rows) }
 }
@@ -338,7 +338,7 @@ export interface Reading {
  */
 export async function readSheet(bytes: Buffer, pause: Pause, reading: Reading = {}): Promise<Sheet | Refusal> {
   const { isHead = () => false, encoding } = reading
-  if (bytes.length > 4 && bytes.readUInt32BE(0) === COMPOUND_FILE) return invalid('file', WORKBOOK_FAULTS.format)
+  if (bytes.length > 4 && bytes.readUInt32BE(0) === COMPOUND_FILE) return refuseField('file', WORKBOOK_FAULTS.format)
   const file = isPackage(bytes) ? await openWorkbook(bytes, pause) : await openText(bytes, pause, isHead, encoding)
   if (isRefused(file)) return file
   const { number: headNumber } = findHeadRow(file.rows(), isHead)
@@ -352,15 +352,15 @@ export async function readSheet(bytes: Buffer, pause: Pause, reading: Reading = 
     }
     const row = source.next()
     if (row === null) break
-    if ('fault' in row) return invalid('file', `${FAULTS[row.fault]} (linha ${formatCount(row.number)})`)
+    if ('fault' in row) return refuseField('file', `${FAULTS[row.fault]} (linha ${formatCount(row.number)})`)
     if (row.number < headNumber) continue
     if (!heads) heads = row.cells.map((head) => textOf(head.slice(0, MAX_HEAD_LENGTH)))
     else if (row.cells.some((cell) => cell !== '')) {
-      if (lines.length === MAX_LINES) return invalid('file', TOO_MANY_LINES)
+      if (lines.length === MAX_LINES) return refuseField('file', TOO_MANY_LINES)
       lines.push({ ...row, cells: row.cells.map(textOf) })
     }
   }
-  if (!heads || lines.length === 0) return invalid('file', 'não tem linhas abaixo dos títulos das colunas')
+  if (!heads || lines.length === 0) return refuseField('file', 'não tem linhas abaixo dos títulos das colunas')
   return { heads, lines, origin: file.origin }
 }
 

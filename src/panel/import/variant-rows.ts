@@ -1,7 +1,7 @@
 import { toCents } from '#domain/money.ts'
 import { searchKey } from '#domain/text.ts'
 import { variantKey } from '#projections/catalog.ts'
-import { type CodedItem, itemsWithCodes, variantsOf } from '#queries/import-matches.ts'
+import { type CodedItem, findMatchingVariants, itemsWithCodes } from '#queries/import-matches.ts'
 import type { Reader } from '#queries/reader.ts'
 import type { ImportMapping } from './column-titles.ts'
 import { isWrong, type PlannedRow, VARIANT_FIELDS, type ValidRow, validRows } from './import-plan.ts'
@@ -100,7 +100,7 @@ async function knownVariants(
 ): Promise<ReadonlyMap<string, number>> {
   const variants = lines.flatMap((line) => variantOf(line) ?? [])
   const ids = [...parents.values()].flatMap((parent) => ('id' in parent ? [parent.id] : []))
-  const known = ids.length === 0 ? [] : await variantsOf(reader, ids, variants.map(variantKey))
+  const known = ids.length === 0 ? [] : await findMatchingVariants(reader, ids, variants.map(variantKey))
   return new Map(known.map(({ id, parent_id, variant_key }) => [`${parent_id} ${variant_key}`, id]))
 }
 

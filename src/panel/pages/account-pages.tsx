@@ -31,14 +31,14 @@ import { ACCOUNT_FIELDS, ACCOUNT_SEARCH, ACCOUNT_STATE } from '#records/accounts
 import { wholeShape } from '#records/field.ts'
 import { offersApproval } from '../approval.ts'
 import type { FileColumn } from '../csv-files.ts'
-import { choiceInput, integerInput, namedOptions, optionsOf } from '../forms/input-kinds.ts'
+import { choiceInput, integerInput, namedOptions, toOptions } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { link, permissionsFor } from '../page-context.ts'
 import type { PageContext, PanelRoute } from '../panel-route.ts'
 import { fieldColumns, fieldFacts, fieldInput, fieldInputs, fieldText, fileColumns } from '../record-fields.ts'
 import { type ListRequest, listFiltered, type QuickFilter } from '../ui/panel-list.tsx'
 import { type RecordPages, recordPages } from '../ui/record-pages.tsx'
-import { type Account, AccountBadge, type AccountPages, AccountSumsCard, accountStateOf } from './account-parts.tsx'
+import { type Account, AccountBadge, type AccountPages, AccountSumsCard, toAccountState } from './account-parts.tsx'
 import { ACQUIRERS_PATH, acquirersPage } from './acquirer-pages.tsx'
 import { debtorPages, PAYABLE, RECEIVABLE, SEARCHED_CUSTOMER } from './debtor-pages.tsx'
 import type { PaymentWords } from './payment-form.tsx'
@@ -110,7 +110,7 @@ const fileOf =
       'paid_amount',
       'open_amount',
       ['installment', ({ installment }: Account<P>) => installmentText(installment)],
-      ['status', (account: Account<P>) => accountStateOf(account)[1]],
+      ['status', (account: Account<P>) => toAccountState(account)[1]],
       [`${payment.done} em`, ({ paid_at }: Account<P>) => paid_at && formatDateTimeSeconds(paid_at, timezone)],
       'settled_on',
       'payment_method',
@@ -160,7 +160,7 @@ const INSTALLMENT_FIELDS: Fields = {
     label: 'Intervalo',
     kind: {
       ...choiceInput(
-        optionsOf(INTERVALS, (days) => `A cada ${days} dias`),
+        toOptions(INTERVALS, (days) => `A cada ${days} dias`),
         'Todo mês',
       ),
       read: integerInput.read,

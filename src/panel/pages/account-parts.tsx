@@ -38,7 +38,7 @@ export interface AccountPages<P> {
 }
 
 /** Whether an account is overdue depends on the day, so it is not stored. */
-export const accountStateOf = (account: Account): StateMark => {
+export const toAccountState = (account: Account): StateMark => {
   const { status, is_overdue, paid_amount } = account
   if (status === 'settled') return ['good', 'supplier_id' in account ? 'Paga' : 'Recebida']
   if (is_overdue) return ['bad', 'Vencida']
@@ -48,7 +48,7 @@ export const accountStateOf = (account: Account): StateMark => {
 }
 
 export const AccountBadge = ({ account }: { readonly account: Account }) => (
-  <StateBadge state={accountStateOf(account)} />
+  <StateBadge state={toAccountState(account)} />
 )
 
 /** Totals of the listed accounts; above the bound only their number is shown. */

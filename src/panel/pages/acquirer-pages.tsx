@@ -154,7 +154,7 @@ interface Kept {
   readonly coming: readonly AcquirerPayments[]
 }
 
-export async function keptOf({ primary, readModel }: PageContext, { bounds }: StartPeriod): Promise<Kept> {
+export async function loadKeptAmounts({ primary, readModel }: PageContext, { bounds }: StartPeriod): Promise<Kept> {
   const { reader, today } = readModel
   const days = { from: bounds[0] as string, to: bounds.at(-1) as string }
   // Costs are hidden in the read model of some roles; of them only a sum is shown.

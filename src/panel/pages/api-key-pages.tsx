@@ -22,8 +22,8 @@ import {
   choicesInput,
   lineInput,
   momentInput,
-  optionsOf,
   recordChoiceInput,
+  toOptions,
 } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
@@ -67,7 +67,7 @@ const FIELDS: Fields = {
   expires_at: { label: 'Vale até', kind: momentInput, hint: 'Se vazio, vale até ser revogada.' },
   scopes: {
     label: 'Permissões da chave',
-    kind: choicesInput(optionsOf(SCOPES, (scope) => SCOPE_NAMES[scope])),
+    kind: choicesInput(toOptions(SCOPES, (scope) => SCOPE_NAMES[scope])),
     isRequired: true,
     columns: 12,
   },
@@ -275,7 +275,7 @@ const filtersOf = (keys: readonly ListedApiKey[]): Fields => ({
   method: {
     label: 'Método',
     kind: choiceInput(
-      optionsOf(REQUEST_METHODS, (method) => method),
+      toOptions(REQUEST_METHODS, (method) => method),
       'Todos',
     ),
     columns: 2,

@@ -9,7 +9,7 @@ import type { ChainFault, Verified } from '#integrity/verify.ts'
 import type { RowDifference } from '#ledger/rebuild/compare-tables.ts'
 import { getRow } from '#queries/event-queries.ts'
 import { choiceInput, integerInput, momentInput, namedOptions } from '../forms/input-kinds.ts'
-import { type Fields, type FilledForm, filledFrom, filledWith, formText } from '../forms/panel-form.ts'
+import { type Fields, type FilledForm, fillFromBody, fillFromRecord, formText } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../panel-route.ts'
 import { AsOfForm, History } from '../record-history.tsx'
@@ -210,8 +210,8 @@ async function askForPast({ query, session }: PageContext): Promise<PanelPage | 
     },
   }
   const filled: FilledForm = isAsked
-    ? filledWith(FIELDS, query, { refused: 'validation_failed', details: missing })
-    : filledFrom(FIELDS, {}, session.timezone)
+    ? fillFromBody(FIELDS, query, { refused: 'validation_failed', details: missing })
+    : fillFromRecord(FIELDS, {}, session.timezone)
   const body = (
     <form method="get" action={link('/auditoria/como-era')} class="form">
       <p>Veja qualquer cadastro como estava em outra data.</p>

@@ -23,7 +23,7 @@ import { namesOfActors } from '../record-history.tsx'
 import { Card, type Fact, Facts, Figure, PanelBadge } from '../ui/page-parts.tsx'
 import { type Column, List, ListTable, readListPage, recordsOnPage } from '../ui/panel-list.tsx'
 import { VALUE_NAMES } from '../words/record-words.ts'
-import { paymentTypesOf } from './payment-type-pages.tsx'
+import { loadPaymentTypes } from './payment-type-pages.tsx'
 import { CLOSING } from './tills-closing.tsx'
 
 /** Choice of the open drawer that gives money back; absent without an alternative to `own`, the open one of the sale. */
@@ -230,7 +230,7 @@ function factsOf(session: CashSessionObject, names: Names, timezone: string): Fa
 }
 
 async function namesOfTypes(visit: PageContext): Promise<(way: CashWay) => string> {
-  const nameOf = new Map((await paymentTypesOf(visit)).map(({ id, name }) => [id, name]))
+  const nameOf = new Map((await loadPaymentTypes(visit)).map(({ id, name }) => [id, name]))
   return ({ payment_type_id: id, is_cash }) =>
     is_cash ? 'Dinheiro na gaveta' : (nameOf.get(id ?? 0) ?? `Forma de pagamento ${id}`)
 }

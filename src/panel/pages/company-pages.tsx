@@ -10,7 +10,7 @@ import {
 } from '#commands/company-commands.ts'
 import { uploadedLogo } from '#domain/images.ts'
 import { formatDateTimeSeconds, formatPhone } from '#domain/person-values.ts'
-import { invalid, type Refusal } from '#domain/refusals.ts'
+import { type Refusal, refuseField } from '#domain/refusals.ts'
 import { Id } from '#domain/text.ts'
 import { Problem } from '#http/problems.ts'
 import type { CompanyObject } from '#projections/companies.ts'
@@ -28,18 +28,18 @@ import { PictureForm, PictureProblem, uploadPicture } from '../ui/form-fields.ts
 import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { ButtonLink, Card, Facts } from '../ui/page-parts.tsx'
 import { recordsOnPage } from '../ui/panel-list.tsx'
-import { PAYMENT_TYPES_PATH, PaymentTypeTable, paymentTypesOf } from './payment-type-pages.tsx'
+import { loadPaymentTypes, PAYMENT_TYPES_PATH, PaymentTypeTable } from './payment-type-pages.tsx'
 import { ROLES_PATH, USERS_PATH, UserTable } from './user-pages.tsx'
 
 const SETTINGS = '/configuracoes'
 const LOGO = `${SETTINGS}/logotipo`
 
-export async function companyOf({ readModel }: PageContext): Promise<CompanyObject | null> {
+export async function loadCompany({ readModel }: PageContext): Promise<CompanyObject | null> {
   return (await getRow(readModel.reader, 'company', readModel.companyId)) as CompanyObject | null
 }
 
 /** Site of a logo that was not uploaded; null without one. */
-export const logoOriginOf = (company: CompanyObject | null): string | null =>
+export const toLogoOrigin = (company: CompanyObject | null): string | null =>
   !company?.logo_url || uploadedLogo(company.logo_url) ? null : new URL(company.logo_url).origin
 
 /** Head of a receipt: what the shop says of itself. */
@@ -107,7 +107,7 @@ const Swatch = ({ color }: { readonly color: string }) => (
 )
 
 async function upload(submission: FormSubmission) {
-  const company = await companyOf(submission)
+  const company = await loadCompany(submission)
   if (company === null) return null
   return uploadPicture(submission, {
     set: (content) => runAndRedirect(submission, setCompanyLogo, { content }, { to: SETTINGS, flash: 'marca' }),
@@ -126,7 +126,7 @@ export const brandForms: readonly FormRoute[] = [
   buttonRoute<CompanyObject>({
     ...changingBrand,
     path: `${LOGO}/excluir`,
-    subject: companyOf,
+    subject: loadCompany,
     act: (submission) => runAndRedirect(submission, deleteCompanyLogo, {}, { to: SETTINGS, flash: 'marca-excluida' }),
   }),
 ]
@@ -180,8 +180,8 @@ const { logo_url: ____, brand_color: _____, ...SHOWN } = COMPANY_FIELDS
 async function showSettings(visit: PageContext): Promise<PanelPage | null> {
   const { reader } = visit.readModel
   const [company, paymentTypes, page] = await Promise.all([
-    companyOf(visit),
-    paymentTypesOf(visit),
+    loadCompany(visit),
+    loadPaymentTypes(visit),
     listUsers(reader, { limit: USERS }),
   ])
   if (!company) return null
@@ -240,7 +240,7 @@ export const settingsPages: readonly PanelRoute[] = [
   ...formPages({
     ...changing,
     path: `${PATH}/empresa`,
-    subject: companyOf,
+    subject: loadCompany,
     title: () => 'Editar empresa',
     before: ({ cnpj }) => <p>{`CNPJ ${cnpj}. Para corrigir o CNPJ, fale com o suporte.`}</p>,
     label: 'Salvar',
@@ -260,7 +260,7 @@ async function open(
   companyId: number,
 ): Promise<Redirect | Refusal> {
   const chosen = memberships.find(({ user }) => user.company_id === companyId)
-  if (!chosen) return invalid('company_id', 'não é uma das suas empresas')
+  if (!chosen) return refuseField('company_id', 'não é uma das suas empresas')
   if (companyId === session.companyId) return { to: '/' }
   const { login, sessions } = context.access
   const limited = await login.admit(chosen)

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { formatCount, formatDateTime, formatDateTimeSeconds } from '#domain/person-values.ts'
-import { invalid, type Refusal } from '#domain/refusals.ts'
+import { type Refusal, refuseField } from '#domain/refusals.ts'
 import { WEBHOOK_EVENTS } from '#events/catalogue.ts'
 import { revisionBefore } from '#integrity/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -20,7 +20,7 @@ import {
 } from '#queries/webhook-queries.ts'
 import { redeliver, sendTest } from '#webhooks/redelivery.ts'
 import { startReplay } from '#webhooks/replays.ts'
-import { choiceInput, integerInput, momentInput, optionsOf } from '../forms/input-kinds.ts'
+import { choiceInput, integerInput, momentInput, toOptions } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../panel-route.ts'
@@ -28,12 +28,12 @@ import { buttonRoute, formPages } from '../ui/form-pages.tsx'
 import { Card, Facts, ShortId, StateBadge, type StateMark, WithheldContent } from '../ui/page-parts.tsx'
 import { type Column, List, ListTable, listFiltered, type QuickFilter, readListPage } from '../ui/panel-list.tsx'
 import {
+  formatSuccessRate,
   isEndpointOpen,
+  loadWebhook,
   type ShownWebhook,
-  successOf,
   WEBHOOK_EVENT_NAMES,
   WEBHOOKS_PATH,
-  webhookOf,
   webhookPath,
 } from './integration-page.tsx'
 
@@ -59,7 +59,7 @@ export const HealthCard = ({ health, visit }: HealthProps) => (
       empty=""
       columns={[
         { head: 'Período', cell: ({ name }) => name },
-        { head: 'Sucesso', cell: successOf, isNumber: true },
+        { head: 'Sucesso', cell: formatSuccessRate, isNumber: true },
         { head: 'Tentativas', cell: ({ attempts }) => formatCount(attempts), isNumber: true },
         { head: 'Falhas', cell: ({ failures }) => formatCount(failures), isNumber: true },
         {
@@ -95,14 +95,14 @@ const FILTERS: Fields = {
   status: {
     label: 'Situação',
     kind: choiceInput(
-      optionsOf(DELIVERY_STATUSES, (status) => STATES[status][1]),
+      toOptions(DELIVERY_STATUSES, (status) => STATES[status][1]),
       'Todas',
     ),
   },
   event: {
     label: 'Evento',
     kind: choiceInput(
-      optionsOf(EVENTS, (event) => WEBHOOK_EVENT_NAMES[event]),
+      toOptions(EVENTS, (event) => WEBHOOK_EVENT_NAMES[event]),
       'Todos',
     ),
   },
@@ -202,7 +202,7 @@ const deliveryId = ({ params }: PageContext): string | null => z.uuid().safePars
 
 async function deliveryPage(visit: PageContext): Promise<PanelPage | null> {
   const { reader, timezone } = visit.readModel
-  const [webhook, id] = [await webhookOf(visit), deliveryId(visit)]
+  const [webhook, id] = [await loadWebhook(visit), deliveryId(visit)]
   if (webhook === null || id === null) return null
   const [{ record }, sent] = await Promise.all([
     getDelivery(reader, webhook.id, id),
@@ -306,7 +306,7 @@ export const deliveryPages: readonly PanelRoute[] = [
   buttonRoute({
     ...changing,
     path: `${one}/entregas/:delivery/reenviar`,
-    subject: webhookOf,
+    subject: loadWebhook,
     async act(submission, webhook) {
       const id = deliveryId(submission)
       return id === null
@@ -317,7 +317,7 @@ export const deliveryPages: readonly PanelRoute[] = [
   buttonRoute({
     ...changing,
     path: `${one}/testar`,
-    subject: webhookOf,
+    subject: loadWebhook,
     act: (submission, webhook) =>
       queue(
         submission,
@@ -329,7 +329,7 @@ export const deliveryPages: readonly PanelRoute[] = [
   ...formPages({
     ...changing,
     path: `${one}/reenviar`,
-    subject: webhookOf,
+    subject: loadWebhook,
     title: () => 'Reenviar eventos',
     intro: () => (
       <p>
@@ -342,7 +342,7 @@ export const deliveryPages: readonly PanelRoute[] = [
     fields: () => REPLAY,
     schema: ReplayForm,
     async act(submission, webhook, { after, since }) {
-      if (after != null && since != null) return invalid('since', 'informe só a data ou só o número')
+      if (after != null && since != null) return refuseField('since', 'informe só a data ou só o número')
       const { context, session } = submission
       const begin = since == null ? (after ?? undefined) : await revisionBefore(context.reads, session.companyId, since)
       const answer = await operated(submission, (operating) => startReplay(operating, { id: webhook.id, after: begin }))

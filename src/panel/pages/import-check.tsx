@@ -6,7 +6,7 @@ import { DOUBT_KINDS, type DoubtKind } from '../import/import-doubts.ts'
 import type { ImportableKind } from '../import/import-kinds.ts'
 import { bothReadings, type DecimalMark, type NumberColumn } from '../import/import-lines.ts'
 import { isWrong, type ValidRow, validRows } from '../import/import-plan.ts'
-import { newCategoriesOf, type Plan } from '../import/run-import.ts'
+import { listNewCategories, type Plan } from '../import/run-import.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PanelPage } from '../panel-route.ts'
 import { TryButton } from '../ui/form-fields.tsx'
@@ -36,9 +36,9 @@ export const [DIGEST, ENCODING, CONFIRMED, CONFIRMED_KIND] = [
 
 export const MARKS: Readonly<Record<string, DecimalMark>> = { virgula: 'comma', ponto: 'dot' }
 
-export const importPathOf = ({ path }: ImportableKind): string => `${path}/importar`
-export const checkPathOf = (imported: ImportableKind): string => `${importPathOf(imported)}/conferir`
-export const parentOf = ({ path, words }: ImportableKind) => ({ label: words.all, to: path })
+export const toImportPath = ({ path }: ImportableKind): string => `${path}/importar`
+export const toCheckPath = (imported: ImportableKind): string => `${toImportPath(imported)}/conferir`
+export const toParentLink = ({ path, words }: ImportableKind) => ({ label: words.all, to: path })
 
 export function checkPage(imported: ImportableKind, visit: PageContext, checked: CheckedFile): PanelPage {
   const { problem } = checked
@@ -54,7 +54,7 @@ export function checkPage(imported: ImportableKind, visit: PageContext, checked:
       <Columns imported={imported} checked={checked} />
     </>
   )
-  const parent = { label: imported.words.title, to: importPathOf(imported) }
+  const parent = { label: imported.words.title, to: toImportPath(imported) }
   return { title: 'Conferir o arquivo', parent, body, ...(problem !== null && { status: 422 }) }
 }
 
@@ -70,7 +70,7 @@ const ImportPreview = ({ imported, visit, checked }: ImportPreviewProps) => {
   const valid = validRows(plan.lines)
   const [sure, doubted] = [valid.filter(({ doubt }) => !doubt), valid.filter(({ doubt }) => doubt)]
   const created = sure.filter(({ id }) => id === null).length
-  const categories = newCategoriesOf(plan, sure).length
+  const categories = listNewCategories(plan, sure).length
   const reading = readingOf(checked)
   const names = lineNames(checked)
   return (
@@ -83,7 +83,7 @@ const ImportPreview = ({ imported, visit, checked }: ImportPreviewProps) => {
         {categories > 0 && <Stat label="Categorias novas" value={categories} />}
       </Stats>
       {valid.length > 0 && (
-        <form method="post" action={link(checkPathOf(imported))} class="form wide">
+        <form method="post" action={link(toCheckPath(imported))} class="form wide">
           <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
           <input type="hidden" name="_key" value={visit.context.environment.newId()} />
           <input type="hidden" name={DIGEST} value={file.digest} />
@@ -212,7 +212,7 @@ const EncodingChoice = ({ imported, checked: { file } }: ImportCheck) => {
         ))}
       </ul>
       {file.source.length > 0 && (
-        <form method="get" action={link(checkPathOf(imported))} class="form">
+        <form method="get" action={link(toCheckPath(imported))} class="form">
           <div class="fields">
             <div class="field w6">
               <label for="campo-codificacao">Codificação</label>
@@ -258,7 +258,7 @@ const Columns = ({ imported, checked }: ImportCheck) => {
   const isFilled = (column: number) => lines.some(({ cells }) => cells[column])
   return (
     <Card title="Colunas do arquivo">
-      <form method="get" action={link(checkPathOf(imported))} class="form">
+      <form method="get" action={link(toCheckPath(imported))} class="form">
         {Object.entries(encodingIn(checked)).map(([name, value]) => (
           <input key={name} type="hidden" name={name} value={value} />
         ))}

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { formatCount } from '#domain/person-values.ts'
-import { invalid, type Refusal } from '#domain/refusals.ts'
-import { httpStatusOf, Problem } from '#http/problems.ts'
+import { type Refusal, refuseField } from '#domain/refusals.ts'
+import { Problem, toHttpStatus } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { DryRun } from '#ledger/write/dry-run.ts'
 import { ownValue } from '#lib/collections.ts'
@@ -10,10 +10,10 @@ import { createKeyedSemaphore, createTimeSlicer } from '#lib/fair-sharing.ts'
 import { ENCODINGS, type Encoding, type Pause } from '#panel/import/encoding.ts'
 import { deleteStoredFile, type KeptFile, keepLines, loadStoredFile, storeFile } from '#panel/import/import-file.ts'
 import { MAX_LINES, readSheet, type Sheet } from '#panel/import/sheet.ts'
-import { type Fields, formText, textsOf } from '../forms/panel-form.ts'
+import { type Fields, formText, formTexts } from '../forms/panel-form.ts'
 import {
-  candidatesOf,
   createHeadWords,
+  findCandidates,
   guessMapping,
   type ImportMapping,
   REASON_HEAD,
@@ -32,12 +32,12 @@ import {
   CONFIRMED,
   CONFIRMED_KIND,
   checkPage,
-  checkPathOf,
   DIGEST,
   ENCODING,
-  importPathOf,
   MARKS,
-  parentOf,
+  toCheckPath,
+  toImportPath,
+  toParentLink,
 } from './import-check.tsx'
 import { type CheckedFile, Errors, lineNames, wrongLinesPath } from './import-findings.tsx'
 
@@ -57,7 +57,7 @@ async function uploadPage(imported: ImportableKind, visit: PageContext, refusal?
           .join('; ')
           .replace(/^file: /, '')}.`}</Alert>
       )}
-      <form method="post" action={link(importPathOf(imported))} enctype="multipart/form-data" class="form wide">
+      <form method="post" action={link(toImportPath(imported))} enctype="multipart/form-data" class="form wide">
         <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
         <input type="hidden" name="_key" value={visit.context.environment.newId()} />
         <div class="field w12">
@@ -89,8 +89,8 @@ async function uploadPage(imported: ImportableKind, visit: PageContext, refusal?
       </Card>
     </>
   )
-  const page = { title: imported.words.title, parent: parentOf(imported), body }
-  return refusal ? { ...page, status: httpStatusOf(refusal.refused) } : page
+  const page = { title: imported.words.title, parent: toParentLink(imported), body }
+  return refusal ? { ...page, status: toHttpStatus(refusal.refused) } : page
 }
 
 function exampleOf({ example }: ImportableKind, fields: Fields): string {
@@ -149,7 +149,7 @@ async function readTable(
   encoding?: Encoding,
 ): Promise<Sheet | Refusal> {
   const words = createHeadWords(fields, imported.heads)
-  const sheet = await readSheet(bytes, pause, { isHead: (cell) => candidatesOf(words, cell).length > 0, encoding })
+  const sheet = await readSheet(bytes, pause, { isHead: (cell) => findCandidates(words, cell).length > 0, encoding })
   if (isRefusal(sheet) || imported.kind !== 'items') return sheet
   return fromWooCommerce(sheet, guessMapping(sheet.heads, words, imported.reading.shared))
 }
@@ -192,9 +192,9 @@ const check = (
 
 const noFilePage = (imported: ImportableKind): PanelPage => ({
   title: imported.words.title,
-  parent: parentOf(imported),
+  parent: toParentLink(imported),
   body: (
-    <Nothing title="Nenhum arquivo para importar" action={{ label: 'Escolher um arquivo', to: importPathOf(imported) }}>
+    <Nothing title="Nenhum arquivo para importar" action={{ label: 'Escolher um arquivo', to: toImportPath(imported) }}>
       Um arquivo fica guardado por uma hora, até ser importado.
     </Nothing>
   ),
@@ -208,7 +208,7 @@ async function showCheck(imported: ImportableKind, visit: PageContext): Promise<
 async function upload(imported: ImportableKind, submission: FormSubmission) {
   const { session, file } = submission
   if (!file || file.length === 0)
-    return uploadPage(imported, submission, invalid('file', 'escolha um arquivo que não esteja vazio'))
+    return uploadPage(imported, submission, refuseField('file', 'escolha um arquivo que não esteja vazio'))
   const fields = await imported.fields(submission)
   return semaphore.run(session.companyId, async () => {
     const keeping = fileStoreOf(submission)
@@ -216,7 +216,7 @@ async function upload(imported: ImportableKind, submission: FormSubmission) {
     if (isRefusal(sheet)) return uploadPage(imported, submission, sheet)
     const digest = createHash('sha256').update(file).digest('hex')
     await storeFile(keeping, session, imported.kind, { digest, sheet }, file)
-    return { to: checkPathOf(imported) }
+    return { to: toCheckPath(imported) }
   })
 }
 
@@ -227,7 +227,7 @@ async function importFile(imported: ImportableKind, submission: FormSubmission):
   if (!checked) return noFilePage(imported)
   if (checked.file.digest !== formText(form, DIGEST)) return otherFilePage(imported)
   if (checked.problem !== null) return checkPage(imported, submission, checked)
-  const [lines, kinds] = [new Set(textsOf(form, CONFIRMED)), new Set(textsOf(form, CONFIRMED_KIND))]
+  const [lines, kinds] = [new Set(formTexts(form, CONFIRMED)), new Set(formTexts(form, CONFIRMED_KIND))]
   const isConfirmed = ({ number, doubt }: ValidRow) => lines.has(String(number)) || kinds.has(doubt?.kind ?? '')
   if (formText(form, TRY) !== '') {
     const told: DryRun[] = []
@@ -277,10 +277,10 @@ async function wrongLines(imported: ImportableKind, visit: PageContext): Promise
 
 const otherFilePage = (imported: ImportableKind): PanelPage => ({
   title: imported.words.title,
-  parent: parentOf(imported),
+  parent: toParentLink(imported),
   status: 409,
   body: (
-    <Nothing title="O arquivo foi trocado" action={{ label: 'Conferir o arquivo novo', to: checkPathOf(imported) }}>
+    <Nothing title="O arquivo foi trocado" action={{ label: 'Conferir o arquivo novo', to: toCheckPath(imported) }}>
       Outro arquivo foi enviado depois desta conferência. Nada foi importado.
     </Nothing>
   ),
@@ -292,9 +292,9 @@ const donePage = (
   { created, updated, unchanged, errors, skipped }: ImportResult,
 ): PanelPage => ({
   title: 'Arquivo importado',
-  parent: parentOf(imported),
+  parent: toParentLink(imported),
   main: { label: `Ver ${imported.words.all.toLowerCase()}`, to: imported.path },
-  more: [{ label: 'Importar outro arquivo', to: importPathOf(imported) }],
+  more: [{ label: 'Importar outro arquivo', to: toImportPath(imported) }],
   body: (
     <>
       <Stats>
@@ -302,7 +302,7 @@ const donePage = (
         <Stat label="Alterados" value={updated} to={imported.path} />
         <Stat label="Iguais" value={unchanged} />
         <Stat label="Com erro" value={errors.length} />
-        {skipped.length > 0 && <Stat label="Não confirmados" value={skipped.length} to={checkPathOf(imported)} />}
+        {skipped.length > 0 && <Stat label="Não confirmados" value={skipped.length} to={toCheckPath(imported)} />}
       </Stats>
       <Errors imported={imported} errors={errors} names={lineNames(checked)} />
       {errors.length > 0 && (
@@ -315,7 +315,7 @@ const donePage = (
 /** Import of a file: chosen, looked through, imported. */
 const importPages = (imported: ImportableKind): PanelRoute[] => {
   const { section } = imported
-  const [path, checkPath] = [importPathOf(imported), checkPathOf(imported)]
+  const [path, checkPath] = [toImportPath(imported), toCheckPath(imported)]
   return [
     { path, section, access: 'import', changes: true, show: (visit) => uploadPage(imported, visit) },
     { path, section, access: 'import', takesFile: true, submit: (submission) => upload(imported, submission) },

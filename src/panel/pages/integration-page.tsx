@@ -31,7 +31,7 @@ export const isEndpointOpen = ({ status }: Pick<ShownWebhook, 'status'>): boolea
 export const webhookPath = ({ id }: Pick<ShownWebhook, 'id'>): string => `${WEBHOOKS_PATH}/${id}`
 
 /** The endpoint of a path; null if it does not exist. */
-export const webhookOf = (visit: PageContext): Promise<ShownWebhook | null> =>
+export const loadWebhook = (visit: PageContext): Promise<ShownWebhook | null> =>
   loadRecord(visit, ({ readModel }, id) => getWebhook(readModel.reader, id))
 
 const STATES: Readonly<Record<ShownWebhook['status'], StateMark>> = {
@@ -111,7 +111,7 @@ const WebhookTable = ({ webhooks, health, timezone }: WebhookTableProps) => (
           <WebhookBadge status={status} isFailing={isFailing(health.get(id)) || failing_since !== null} />
         ),
       },
-      { head: 'Sucesso em 24 h', cell: ({ id }) => successOf(health.get(id)?.last_24_hours), isNumber: true },
+      { head: 'Sucesso em 24 h', cell: ({ id }) => formatSuccessRate(health.get(id)?.last_24_hours), isNumber: true },
       {
         head: 'Último sucesso',
         cell: ({ last_success_at }) => (last_success_at ? formatDateTime(last_success_at, timezone) : 'Nunca'),
@@ -133,7 +133,7 @@ export const WebhookBadge = ({ status, isFailing }: BadgeProps) => (
 export const isFailing = (health: HealthObject | undefined): boolean => health?.outage_since != null
 
 /** Success rate in percent. */
-export const successOf = (span: HealthOfSpan | undefined): string =>
+export const formatSuccessRate = (span: HealthOfSpan | undefined): string =>
   span?.success_rate ? formatPercentage(span.success_rate) : '—'
 
 function newsOf({ kind, data: { reason } }: ListedNotification): string {

@@ -6,13 +6,13 @@ import { type Refusal, refuse } from '#domain/refusals.ts'
 import { may } from '#domain/rights.ts'
 import { boundedText, REQUIRED_FIELD } from '#domain/text.ts'
 import { pathId } from '#http/paths.ts'
-import { httpStatusOf } from '#http/problems.ts'
+import { toHttpStatus } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { InventoryObject } from '#projections/stock.ts'
 import { findLastCount, getInventory, type InventoryCountObject, listInventoryCounts } from '#queries/stock-queries.ts'
 import { amountCell, type FileColumn, listFile } from '../csv-files.ts'
 import { choiceInput, lineInput, namedOptions, paragraphInput, quantityInput } from '../forms/input-kinds.ts'
-import { type Fields, type FilledForm, filledFrom, filledWith, formText } from '../forms/panel-form.ts'
+import { type Fields, type FilledForm, fillFromBody, fillFromRecord, formText } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelPage } from '../panel-route.ts'
 import { ButtonForm, Form } from '../ui/form-fields.tsx'
@@ -105,7 +105,7 @@ function ofField(refusal: Refusal, field: 'code' | 'lines', counts: readonly Typ
 /** Counts of a page. */
 const OF_PAGE = 100
 
-export const signed = (quantity: string): string =>
+export const formatSigned = (quantity: string): string =>
   quantity.startsWith('-') ? formatQuantity(quantity).replace('-', '−') : `+${formatQuantity(quantity)}`
 
 const differenceOf = ({ difference, is_superseded }: InventoryCountObject) => {
@@ -115,7 +115,7 @@ const differenceOf = ({ difference, is_superseded }: InventoryCountObject) => {
   return thousandths === 0 ? (
     'Confere'
   ) : (
-    <PanelBadge tone={thousandths < 0 ? 'bad' : 'warn'}>{signed(difference)}</PanelBadge>
+    <PanelBadge tone={thousandths < 0 ? 'bad' : 'warn'}>{formatSigned(difference)}</PanelBadge>
   )
 }
 
@@ -240,7 +240,7 @@ interface CountingProps {
 
 export async function CountingForms({ visit, inventory, filled = {} }: CountingProps) {
   const { id } = inventory
-  const begun = (fields: Fields) => filledFrom(fields, { mode: 'add' }, visit.readModel.timezone)
+  const begun = (fields: Fields) => fillFromRecord(fields, { mode: 'add' }, visit.readModel.timezone)
   const unknown = unknownIn(visit)
   const refused = filled.scanned && isUnknown(filled.scanned) ? filled.scanned.values.code : undefined
   const codes = [...new Set([...unknown, ...(refused ?? [])])].slice(-MOST_UNKNOWN)
@@ -284,12 +284,12 @@ const refusedPage = async (
   refusal: Refusal,
   part: 'scanned' | 'typed',
 ): Promise<PanelPage> => {
-  const filled = filledWith(part === 'scanned' ? scanned : typed, submission.form, refusal)
+  const filled = fillFromBody(part === 'scanned' ? scanned : typed, submission.form, refusal)
   return {
     title: inventory.name,
     parent: { label: 'Inventários', to: INVENTORIES_PATH },
     body: await CountingForms({ visit: submission, inventory, filled: { [part]: filled } }),
-    status: httpStatusOf(refusal.refused),
+    status: toHttpStatus(refusal.refused),
   }
 }
 

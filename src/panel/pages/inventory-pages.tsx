@@ -21,9 +21,9 @@ import {
   countList,
   countOne,
   countsFile,
+  formatSigned,
   INVENTORIES_PATH,
   loadInventory,
-  signed,
   takeOut,
 } from './inventory-counts.tsx'
 
@@ -63,7 +63,11 @@ async function Differences({ visit: { readModel }, inventory }: DifferencesProps
         empty=""
         columns={[
           { head: 'Produto', cell: ({ id, name }) => <a href={link(`/catalogo/${id}`)}>{name}</a> },
-          { head: 'Diferença', cell: ({ difference, unit }) => `${signed(difference)} ${unit ?? ''}`, isNumber: true },
+          {
+            head: 'Diferença',
+            cell: ({ difference, unit }) => `${formatSigned(difference)} ${unit ?? ''}`,
+            isNumber: true,
+          },
           {
             head: 'Valor',
             cell: ({ value, is_at_cost }) => `${formatMoney(value)}${is_at_cost ? '' : ' (preço de venda)'}`,

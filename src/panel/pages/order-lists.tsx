@@ -17,13 +17,12 @@ import {
 } from '#domain/person-values.ts'
 import type { ORDER_ALARMS } from '#events/order-events.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { netOfOrder, type PaymentObject, paidOfOrder, type RefundObject } from '#projections/order-payments.ts'
+import { netOfOrder, type PaymentObject, type RefundObject, sumPaid } from '#projections/order-payments.ts'
 import { type AlarmObject, commissionKept, isUnseen, type OrderObject } from '#projections/orders.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import {
-  checkoutStateOf,
   ENDED_PAYMENTS,
-  endedPaymentOf,
+  findEndedPayment,
   getOrder,
   listNotifications,
   MAX_SUMMED_ORDERS,
@@ -31,12 +30,13 @@ import {
   orderListing,
   type ShownOrder,
   sumOrders,
+  toCheckoutState,
 } from '#queries/order-queries.ts'
 import { listInOrder, NEWEST_FIRST } from '#queries/record-queries.ts'
 import { wholeShape } from '#records/field.ts'
 import { ORDER_FILTERS } from '#records/list-filters.ts'
 import { amountCell, listFile, metadataCell } from '../csv-files.ts'
-import { choiceInput, namedOptions, optionsOf } from '../forms/input-kinds.ts'
+import { choiceInput, namedOptions, toOptions } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { PageContext } from '../panel-route.ts'
@@ -128,12 +128,12 @@ const ENDED_TONES = { expired: 'warn', cancelled: 'plain', failed: 'bad' } as co
 
 /** State of an order at an instant, in the words that its buyer reads; null on pages of the past, which ends with the order's last change. */
 function orderStateOf(order: OrderObject, now: string | null): StateMark {
-  const ended = endedPaymentOf(checkoutStateOf(order, now ?? order.updated_at))
+  const ended = findEndedPayment(toCheckoutState(order, now ?? order.updated_at))
   return ended === null ? ORDER_STATES[order.status] : [ENDED_TONES[ended], ENDED_PAYMENTS[ended]]
 }
 
 /** The company's time; null on pages of the past. */
-export const presentOf = ({ readModel, session }: PageContext): string | null =>
+export const getPresentTime = ({ readModel, session }: PageContext): string | null =>
   readModel.moment ? null : session.companysTime
 
 /** States of a buyer's dispute. */
@@ -146,7 +146,7 @@ export const DISPUTES: Readonly<Record<DisputeStatus, StateMark>> = {
 const filtersOf = (stores: readonly StoreObject[]): Fields => ({
   status: fieldInput(ORDER_FILTERS.status, {
     kind: choiceInput(
-      optionsOf(ORDER_STATUSES, (status) => ORDER_STATES[status][1]),
+      toOptions(ORDER_STATUSES, (status) => ORDER_STATES[status][1]),
       'Todas',
     ),
     columns: 4,
@@ -236,9 +236,9 @@ export const orderFile = listFile<OrderObject>({
     ['Quando', ({ created_at }) => formatDateTimeSeconds(created_at, visit.readModel.timezone)],
     ['Loja', ({ store_alias }) => store_alias],
     ['Cliente', ({ customer }) => formatPersonName(customer.name)],
-    ['Situação', (order) => orderStateOf(order, presentOf(visit))[1]],
+    ['Situação', (order) => orderStateOf(order, getPresentTime(visit))[1]],
     ['Total', ({ total }) => amountCell(total)],
-    ['Pago', (order) => amountCell(hasBeenPaid(order.payments) ? paidOfOrder(order) : null)],
+    ['Pago', (order) => amountCell(hasBeenPaid(order.payments) ? sumPaid(order) : null)],
     ['Estornado', (order) => amountCell(hasBeenPaid(order.payments) ? order.refunded_total : null)],
     ['Líquido', (order) => amountCell(hasBeenPaid(order.payments) ? netOfOrder(order) : null)],
     [
@@ -271,7 +271,7 @@ export async function OrderList({
       filters={filters}
       list={orders}
       caption="Pedidos"
-      columns={columnsOf(timezone, presentOf(visit))}
+      columns={columnsOf(timezone, getPresentTime(visit))}
       empty="Nenhum pedido encontrado."
       quick={QUICK}
       file={`${ORDERS_PATH}.csv`}
@@ -294,7 +294,7 @@ export const OrderBadges = ({ order, now }: { readonly order: OrderObject; reado
 }
 
 /** The order of a path; null if it does not exist. */
-export const orderOf = (visit: PageContext): Promise<ShownOrder | null> =>
+export const loadOrder = (visit: PageContext): Promise<ShownOrder | null> =>
   loadRecord(visit, ({ readModel, context }, id) => getOrder(readModel.reader, id, context.reads))
 
 export const ALARMS: Readonly<Record<(typeof ORDER_ALARMS)[number], string>> = {

@@ -10,7 +10,7 @@ import {
   formatUnits,
 } from '#domain/person-values.ts'
 import { may } from '#domain/rights.ts'
-import { netOfOrder, paidOfOrder } from '#projections/order-payments.ts'
+import { netOfOrder, sumPaid } from '#projections/order-payments.ts'
 import { commissionKept, isUnseen, type OrderObject } from '#projections/orders.ts'
 import { findUnits, type UnitsOfItems, unitIn } from '#queries/item-queries.ts'
 import { formText } from '../forms/panel-form.ts'
@@ -26,18 +26,18 @@ import { forgetAction, forgetPages } from './erase-person-pages.tsx'
 import {
   ALARMS,
   DISPUTES,
+  getPresentTime,
+  loadOrder,
   Notifications,
   ORDERS_PATH,
   OrderBadges,
-  orderOf,
-  presentOf,
   Timeline,
 } from './order-lists.tsx'
 import { obstacleToRefund, REFUND } from './order-refund-pages.tsx'
 
 async function showOrder(visit: PageContext): Promise<PanelPage | null> {
   const { readModel } = visit
-  const order = await orderOf(visit)
+  const order = await loadOrder(visit)
   if (!order) return null
   const { id } = order
   const nameOf = await namesOfActors(
@@ -50,7 +50,7 @@ async function showOrder(visit: PageContext): Promise<PanelPage | null> {
       {!readModel.moment && order.payment_url !== null && may(visit.session.permissions, 'sell') && (
         <PaymentLink url={order.payment_url} />
       )}
-      <OrderFacts order={order} timezone={readModel.timezone} now={presentOf(visit)} />
+      <OrderFacts order={order} timezone={readModel.timezone} now={getPresentTime(visit)} />
       <Items order={order} units={await findUnits(readModel.reader, order.items)} />
       <Timeline order={order} timezone={readModel.timezone} nameOf={nameOf} />
       {/* Notifications are not part of the ledger, so as-of pages lack them. */}
@@ -62,7 +62,7 @@ async function showOrder(visit: PageContext): Promise<PanelPage | null> {
   return {
     title: `Pedido ${id}`,
     parent: { label: 'Loja online', to: '/loja' },
-    lead: <OrderBadges order={order} now={presentOf(visit)} />,
+    lead: <OrderBadges order={order} now={getPresentTime(visit)} />,
     body,
     ...(!readModel.moment && actionsOf(order, visit)),
   }
@@ -205,7 +205,7 @@ const StoreNet = ({ order, net }: { readonly order: OrderObject; readonly net: s
   const { refunded_total, commission } = order
   return (
     <>
-      pago {amount('pago', paidOfOrder(order))} − estornado {amount('estornado', refunded_total)} − comissão{' '}
+      pago {amount('pago', sumPaid(order))} − estornado {amount('estornado', refunded_total)} − comissão{' '}
       {amount('comissao', fromCents(commissionKept(commission)))} = <strong>você recebe {amount('recebe', net)}</strong>
     </>
   )
@@ -273,7 +273,7 @@ export const orderPages: readonly PanelRoute[] = [
     path: `${ORDERS_PATH}/:id/entregar`,
     access: 'sell',
     section: 'store',
-    subject: orderOf,
+    subject: loadOrder,
     act: (submission, { id }) =>
       runAndRedirect(submission, deliverOrder, { id }, { to: `${ORDERS_PATH}/${id}`, flash: 'pedido-entregue' }),
   }),
@@ -281,7 +281,7 @@ export const orderPages: readonly PanelRoute[] = [
     path: `${ORDERS_PATH}/:id/desfazer-entrega`,
     access: 'sell',
     section: 'store',
-    subject: orderOf,
+    subject: loadOrder,
     act: (submission, { id }) =>
       runAndRedirect(submission, undoDelivery, { id }, { to: `${ORDERS_PATH}/${id}`, flash: 'entrega-desfeita' }),
   }),
@@ -289,7 +289,7 @@ export const orderPages: readonly PanelRoute[] = [
     path: `${ORDERS_PATH}/:id/alarme-visto`,
     section: 'store',
     access: 'refund_orders',
-    subject: orderOf,
+    subject: loadOrder,
     act: (submission, { id }) =>
       runAndRedirect(
         submission,
@@ -305,7 +305,7 @@ export const orderPages: readonly PanelRoute[] = [
     goes: 'Serão apagados nome, e-mail e documento de quem comprou e os dados de quem pagou.',
     stays: 'Ficam os itens, os pagamentos e os valores.',
     canWait: false,
-    recordOf: orderOf,
+    recordOf: loadOrder,
     personOf: ({ customer: { name, document } }) => ({ name, document }),
   }),
 ]

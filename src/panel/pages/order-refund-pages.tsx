@@ -1,12 +1,12 @@
 import * as z from 'zod'
-import { isPaid, leftOf, leftToRestock, type PaidPayment, RefundInput } from '#commands/order-attempts.ts'
+import { isPaid, leftToRestock, type PaidPayment, RefundInput, refundableCents } from '#commands/order-attempts.ts'
 import { CancelOrderInput } from '#commands/order-commands.ts'
 import { fromThousandths } from '#domain/money.ts'
 import { canBePaid } from '#domain/order-states.ts'
 import { formatCents, formatDateTime, formatQuantity } from '#domain/person-values.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import { boundedText } from '#domain/text.ts'
-import { httpStatusOf } from '#http/problems.ts'
+import { toHttpStatus } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Answer } from '#ledger/write/idempotency.ts'
 import { cancelWithProvider } from '#payments/apply-payment.ts'
@@ -20,13 +20,13 @@ import type { PageContext, PanelRoute, Redirect } from '../panel-route.ts'
 import { buttonRoute, formPages, obstaclePage } from '../ui/form-pages.tsx'
 import { Cancelled } from '../ui/head.tsx'
 import { ButtonLink } from '../ui/page-parts.tsx'
-import { ORDERS_PATH, orderOf } from './order-lists.tsx'
+import { loadOrder, ORDERS_PATH } from './order-lists.tsx'
 
 /** Refundable payments with the remaining amount in cents. */
 const refundable = ({ payments, refunds }: OrderObject): { payment: PaidPayment; left: number }[] =>
   payments
     .filter(isPaid)
-    .map((payment) => ({ payment, left: leftOf(payment, refunds) }))
+    .map((payment) => ({ payment, left: refundableCents(payment, refunds) }))
     .filter(({ left }) => left > 0)
 
 /** Why an order cannot be refunded; null if it can. */
@@ -140,7 +140,7 @@ export const orderRefundPages: readonly PanelRoute[] = [
     path: `${ORDERS_PATH}/:id/devolver`,
     section: 'store',
     access: 'refund_orders',
-    subject: orderOf,
+    subject: loadOrder,
     obstacle: obstacleToRefund,
     title: ({ id }) => `Estornar pagamento do pedido ${id}`,
     intro: () => (
@@ -166,7 +166,7 @@ export const orderRefundPages: readonly PanelRoute[] = [
     path: `${ORDERS_PATH}/:id/pedir-devolucao`,
     section: 'store',
     access: 'refund_orders',
-    subject: orderOf,
+    subject: loadOrder,
     act: ({ context, acting, form }, { id: orderId }) =>
       outcomeOf(orderId, () => repeatRefund(context.payments, { acting, orderId, refundId: formText(form, REFUND) })),
   }),
@@ -195,7 +195,7 @@ export const orderCancellation = formPages({
   path: `${ORDERS_PATH}/:id/cancelar`,
   access: 'cancel_all',
   section: 'store',
-  subject: orderOf,
+  subject: loadOrder,
   obstacle: obstacleOf,
   instead: (order) => <RefundButton order={order} />,
   title,
@@ -219,8 +219,8 @@ export const orderCancellation = formPages({
     const answer = await cancelWithProvider(context.payments, { acting, idempotency: idempotency(), orderId, reason })
     if (!isRefusal(answer)) return { to: back(order), flash: 'pedido-cancelado' }
     if (answer.refused !== 'order_already_paid') return answer
-    const paid = (await orderOf(submission)) ?? order
+    const paid = (await loadOrder(submission)) ?? order
     const instead = <RefundButton order={paid} />
-    return { ...obstaclePage(title(order), PAID, back(order), instead), status: httpStatusOf(answer.refused) }
+    return { ...obstaclePage(title(order), PAID, back(order), instead), status: toHttpStatus(answer.refused) }
   },
 })

@@ -3,13 +3,13 @@ import { AccountsPayment, MAX_ACCOUNTS } from '#commands/pay-accounts.ts'
 import { Money, toCents } from '#domain/money.ts'
 import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-rules.ts'
 import { formatMoney } from '#domain/person-values.ts'
-import { invalid, type Refusal } from '#domain/refusals.ts'
+import { type Refusal, refuseField } from '#domain/refusals.ts'
 import { Id, limitedText, searchKey } from '#domain/text.ts'
 import type { PaymentTypeObject } from '#projections/stores.ts'
 import { amountInput, choiceInput, momentInput, type Option } from '../forms/input-kinds.ts'
 import { type Fields, type FormBody, formText } from '../forms/panel-form.ts'
 import type { PageContext } from '../panel-route.ts'
-import { paymentTypesOf } from './payment-type-pages.tsx'
+import { loadPaymentTypes } from './payment-type-pages.tsx'
 
 /** Words of receiving or paying. */
 export interface PaymentWords {
@@ -29,7 +29,7 @@ function methodOf({ name, is_cash }: PaymentTypeObject): string {
 
 /** The company's own ways of paying, then the documented ones that none of them is. */
 async function methodOptions(visit: PageContext): Promise<Option[]> {
-  const types = (await paymentTypesOf(visit)).filter(({ accepts_api }) => accepts_api)
+  const types = (await loadPaymentTypes(visit)).filter(({ accepts_api }) => accepts_api)
   const own = types.map((type) => ({ value: methodOf(type), label: type.name }))
   const others = PAYMENT_METHODS.map((method) => ({ value: method, label: PAYMENT_METHOD_NAMES[method] }))
   const all: Option[] = [...own, ...others]
@@ -68,8 +68,13 @@ export const PaymentForm = AccountsPayment.omit({ accounts: true })
 const SHOWN = 'shown'
 
 /** An account with the open amount that the page shows: `9:40.00`. */
-export const shownAccount = ({ id, open_amount }: { readonly id: number; readonly open_amount: string }): string =>
-  `${id}:${open_amount}`
+export const formatAccountToken = ({
+  id,
+  open_amount,
+}: {
+  readonly id: number
+  readonly open_amount: string
+}): string => `${id}:${open_amount}`
 
 export const ShownAccount = limitedText(60)
   .transform((text) => {
@@ -82,9 +87,9 @@ export type ShownAccount = z.infer<typeof ShownAccount>
 const ShownAccounts = z.array(ShownAccount).min(1).max(MAX_ACCOUNTS)
 
 /** The accounts that the submitted page showed. */
-export function shownAccounts(form: FormBody): ShownAccount[] | Refusal {
+export function parseAccountTokens(form: FormBody): ShownAccount[] | Refusal {
   const accounts = ShownAccounts.safeParse(formText(form, SHOWN).split(','))
-  return accounts.success ? accounts.data : invalid('accounts', 'abra a página de novo e repita')
+  return accounts.success ? accounts.data : refuseField('accounts', 'abra a página de novo e repita')
 }
 
 interface ShownProps {
@@ -97,7 +102,7 @@ interface ShownProps {
 /** Hidden fields of the shown accounts; scripts keep the sum in the button. */
 export const ShownFields = ({ accounts, words, isChoice }: ShownProps) => (
   <>
-    <input type="hidden" name={SHOWN} value={accounts.map(shownAccount).join(',')} />
+    <input type="hidden" name={SHOWN} value={accounts.map(formatAccountToken).join(',')} />
     <span
       hidden
       data-payment={words.act}

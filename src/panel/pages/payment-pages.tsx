@@ -14,7 +14,7 @@ import { Alert, ButtonLink, Card, type Fact, Facts } from '../ui/page-parts.tsx'
 import { ListTable, recordsOnPage } from '../ui/panel-list.tsx'
 import { loadRecord, type RecordPages } from '../ui/record-pages.tsx'
 import { type Account, AccountBadge } from './account-parts.tsx'
-import { companyOf, logoOriginOf, ShopHead } from './company-pages.tsx'
+import { loadCompany, ShopHead, toLogoOrigin } from './company-pages.tsx'
 import { type BalancePageSide, PAYABLE, RECEIVABLE } from './debtor-pages.tsx'
 import { SumLine } from './sale-page.tsx'
 
@@ -82,7 +82,7 @@ async function show(side: BalancePageSide, visit: PageContext): Promise<PanelPag
   const receipt = pathId(visit.params.id)
   const lines = receipt === null ? [] : await readAccountReceipt<PartyName>(reader, side.side, receipt)
   if (lines.length === 0) return null
-  const company = await companyOf(visit)
+  const company = await loadCompany(visit)
   const reversed = lines.flatMap(({ payment }) => payment.reversed_at ?? [])
   const body = (
     <div class="receipt">
@@ -103,7 +103,7 @@ async function show(side: BalancePageSide, visit: PageContext): Promise<PanelPag
     title: `Recibo nº ${receipt}`,
     parent: { label: 'Contas', to: side.accounts },
     main: { label: 'Imprimir', to: visit.path, prints: true },
-    imageOrigin: logoOriginOf(company),
+    imageOrigin: toLogoOrigin(company),
     body,
   }
 }

@@ -10,7 +10,7 @@ import { fieldColumns, fieldInputs } from '../record-fields.ts'
 import { formPages } from '../ui/form-pages.tsx'
 import { PanelBadge } from '../ui/page-parts.tsx'
 import { ListTable, recordsOnPage } from '../ui/panel-list.tsx'
-import { Duplicate, loadRecord, type RecordPages, savedAt } from '../ui/record-pages.tsx'
+import { Duplicate, loadRecord, type RecordPages, toSavedRecord } from '../ui/record-pages.tsx'
 import type { FlashCode } from '../words/message-words.ts'
 
 const HOME = '/configuracoes'
@@ -38,7 +38,7 @@ const { kind: __, ...FIELDS_OF_STORES } = FIELDS
 const MOST_SHOWN = 200
 
 /** Ways to pay, in order. */
-export async function paymentTypesOf({ readModel }: Pick<PageContext, 'readModel'>): Promise<PaymentTypeObject[]> {
+export async function loadPaymentTypes({ readModel }: Pick<PageContext, 'readModel'>): Promise<PaymentTypeObject[]> {
   return recordsOnPage(await listPaymentTypes(readModel.reader, MOST_SHOWN))
 }
 
@@ -54,7 +54,7 @@ const paymentTypeOf = (visit: PageContext): Promise<PaymentTypeObject | null> =>
 async function save<I>(submission: FormSubmission, command: Command<I>, input: I, flash: FlashCode) {
   const answer = await submission.run(command, input)
   if (isRefusal(answer)) return answer
-  const saved = savedAt(`${PAYMENT_TYPES_PATH}/${(answer.record as PaymentTypeObject).id}`, flash, answer)
+  const saved = toSavedRecord(`${PAYMENT_TYPES_PATH}/${(answer.record as PaymentTypeObject).id}`, flash, answer)
   return saved.parameters ? saved : { to: HOME, flash }
 }
 

@@ -3,7 +3,7 @@ import { bareTaxNumber, phoneKey, STATES, stateName, stateOfZip } from '#domain/
 import type { Refusal } from '#domain/refusals.ts'
 import { boundedText, nameKey } from '#domain/text.ts'
 import type { CustomerObject } from '#projections/people.ts'
-import { type BalanceSide, openAmountsOf } from '#queries/open-balances.ts'
+import { type BalanceSide, sumOpenByParty } from '#queries/open-balances.ts'
 import {
   type customerListing,
   findPersonByName,
@@ -14,7 +14,7 @@ import {
 import { getBy } from '#queries/record-queries.ts'
 import { CUSTOMER_FIELDS, PERSON_TYPE_NAMES, SUPPLIER_FIELDS } from '#records/persons.ts'
 import { choiceInput, type FoundChoice, type Kind, lineInput, namedOptions, zipInput } from '../forms/input-kinds.ts'
-import { type Field, type FormBody, formText, textsOf } from '../forms/panel-form.ts'
+import { type Field, type FormBody, formText, formTexts } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext } from '../panel-route.ts'
 import { fieldInputs, type Layout } from '../record-fields.ts'
@@ -76,7 +76,7 @@ export async function partyField(
 
 /** The typed text and the choice, of the form or of the address. */
 function sentTexts(visit: PageContext, field: string): readonly string[] {
-  if ('form' in visit) return textsOf((visit as FormSubmission).form, field).map((text) => text.trim())
+  if ('form' in visit) return formTexts((visit as FormSubmission).form, field).map((text) => text.trim())
   return [(visit.query[field] ?? '').trim()]
 }
 
@@ -113,7 +113,7 @@ async function choicesOf(
   const ids = found.map(({ id }) => id)
   const amounts =
     ids.length > 0 && visit.reaches('GET', owed.path)
-      ? await openAmountsOf(reader, owed.side, ids, today)
+      ? await sumOpenByParty(reader, owed.side, ids, today)
       : new Map<number, string>()
   return found.map(({ id, name, document, phone }) => {
     const amount = amounts.get(id)
@@ -204,7 +204,7 @@ const checkedState = (sent: FormBody): Kind => ({
 })
 
 /** Who has the name that was refused, and a free one to take with a tick. */
-export const takenName =
+export const findTakenName =
   (of: typeof getCustomer, path: string) =>
   async ({ refused, details = {} }: Refusal, { readModel }: FormSubmission) => {
     const { field, conflicting_id, suggested_name } = details

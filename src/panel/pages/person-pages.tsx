@@ -14,8 +14,8 @@ import {
 import * as format from '#domain/person-values.ts'
 import { ownValue } from '#lib/collections.ts'
 import type { CustomerObject, SupplierObject } from '#projections/people.ts'
-import { type ListOrder, reversed } from '#queries/list-statement.ts'
-import { FIRST_OF_PARTIES, openAmountAmong, openAmountsOf, openBalanceOfParty } from '#queries/open-balances.ts'
+import { type ListOrder, reverseListOrder } from '#queries/list-statement.ts'
+import { FIRST_OF_PARTIES, openAmountAmong, openBalanceOfParty, sumOpenByParty } from '#queries/open-balances.ts'
 import {
   countPersons,
   customerListing,
@@ -47,7 +47,7 @@ import {
   RECEIVABLE,
 } from './debtor-pages.tsx'
 import { forgetAction, forgetPages } from './erase-person-pages.tsx'
-import { customerInputs, type Person, sentIn, sharingNotice, supplierInputs, takenName } from './person-form.tsx'
+import { customerInputs, findTakenName, type Person, sentIn, sharingNotice, supplierInputs } from './person-form.tsx'
 import { PurchasesCard } from './purchase-pages.tsx'
 import { StoreCreditCard } from './return-list.tsx'
 
@@ -88,7 +88,7 @@ async function debtColumns<P extends Person>(
 ): Promise<Column<P>[]> {
   if (!reaches('GET', accounts)) return []
   const ids = rows.map(({ id }) => id)
-  const amounts = await openAmountsOf(reader, side, ids, today)
+  const amounts = await sumOpenByParty(reader, side, ids, today)
   return [
     {
       head: words.total,
@@ -100,7 +100,7 @@ async function debtColumns<P extends Person>(
 
 const ORDERS: Readonly<Record<string, ListOrder>> = {
   nome: ORDER_BY_NAME,
-  '-nome': reversed(ORDER_BY_NAME),
+  '-nome': reverseListOrder(ORDER_BY_NAME),
   cadastro: ORDER_BY_ID,
   '-cadastro': NEWEST_FIRST,
 }
@@ -282,7 +282,7 @@ function personPages<P extends Person>({ words, side, listing, subject, ...kind 
           }
         : {},
     notice: sharingNotice(listing, path),
-    problem: takenName(kind.get, path),
+    problem: findTakenName(kind.get, path),
     facts: kind.facts,
     more: kind.more,
     fields: kind.fields,

@@ -14,7 +14,7 @@ import { buttonRoute, formPages } from '../ui/form-pages.tsx'
 import { Card, Facts, PanelBadge } from '../ui/page-parts.tsx'
 import { ListTable } from '../ui/panel-list.tsx'
 import { ROLE_NAMES } from '../words/message-words.ts'
-import { refusedPassword, SecondFactorsCard } from './second-factor-pages.tsx'
+import { SecondFactorsCard, toPasswordRefusal } from './second-factor-pages.tsx'
 
 type NamePatterns = readonly (readonly [word: RegExp, name: string])[]
 
@@ -145,7 +145,7 @@ async function setPin(
 ): Promise<Redirect | Refusal> {
   const { session, context, address } = submission
   const confirmed = await context.access.login.confirm({ email: session.email, password }, { address, isInside: true })
-  if (confirmed.kind !== 'right') return refusedPassword(confirmed)
+  if (confirmed.kind !== 'right') return toPasswordRefusal(confirmed)
   const answer = await submission.run(changePin, { id: session.userId, pin_hash: await hashPassword(pin) })
   return isRefusal(answer) ? answer : { to: PATH, flash: 'pin-alterado' }
 }
@@ -183,7 +183,7 @@ async function change(
   const services = { login: context.access.login, writer: context.writer }
   const outcome = await changeOwnPassword(services, session, { current, next }, { address, requestId })
   if (isRefusal(outcome)) return outcome
-  return outcome.kind === 'changed' ? { to: '/entrar', flash: 'senha-trocada' } : refusedPassword(outcome)
+  return outcome.kind === 'changed' ? { to: '/entrar', flash: 'senha-trocada' } : toPasswordRefusal(outcome)
 }
 
 /** The user's own account: password and sessions. */

@@ -2,7 +2,13 @@ import type { ComponentChildren } from 'preact'
 import QRCode, { type QRCodeSegment } from 'qrcode'
 import { fromCents, toCents } from '#domain/money.ts'
 import { formatCount, formatDateTime, formatMoney, formatPersonName, formatUnits } from '#domain/person-values.ts'
-import { digitsOf, HASH_FRAGMENT, RECEIPT_PAGE, type Receipt, receiptOf } from '#integrity/sale-receipts.ts'
+import {
+  HASH_FRAGMENT,
+  makeSaleReceipt,
+  RECEIPT_PAGE,
+  type Receipt,
+  toReceiptDigits,
+} from '#integrity/sale-receipts.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { findUnits, type UnitsOfItems, unitIn } from '#queries/item-queries.ts'
@@ -12,9 +18,9 @@ import { link } from '../page-context.ts'
 import type { PageContext, PageRoute, PanelPage } from '../panel-route.ts'
 import { Alert, Card, type Fact, Facts, Figure, Stat, Stats } from '../ui/page-parts.tsx'
 import { CardPager, ListTable, recordsOnPage } from '../ui/panel-list.tsx'
-import { companyOf, logoOriginOf, ShopHead } from './company-pages.tsx'
+import { loadCompany, ShopHead, toLogoOrigin } from './company-pages.tsx'
 import { SaleBadge } from './sale-list.tsx'
-import { CameBack, cameBack, GivenBackLines, lineScope, SumLine, saleOf } from './sale-page.tsx'
+import { CameBack, cameBack, GivenBackLines, lineScope, loadSale, SumLine } from './sale-page.tsx'
 
 const ROWS = 10
 
@@ -92,16 +98,17 @@ const PurchaseStats = ({ of, bought: { count, amount, last_sold_at }, timezone }
 
 async function show(visit: PageContext): Promise<PanelPage | null> {
   const { context, readModel } = visit
-  const sale = await saleOf(visit)
+  const sale = await loadSale(visit)
   const made =
-    sale && (await receiptOf({ ...context.proofs, store: context.reads.store, reader: readModel.reader }, sale.id))
+    sale &&
+    (await makeSaleReceipt({ ...context.proofs, store: context.reads.store, reader: readModel.reader }, sale.id))
   if (!sale || !made) return null
   const { receipt } = made
   const [code, short] = [
     codeOf(receipt, context.environment.publicUrl),
     shortCodeOf(receipt, context.environment.publicUrl),
   ]
-  const company = await companyOf(visit)
+  const company = await loadCompany(visit)
   const body = (
     <div class="receipt">
       {company && <ShopHead company={company} />}
@@ -129,7 +136,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
     parent: { label: `Venda ${sale.id}`, to: `/vendas/${sale.id}` },
     main: { label: 'Imprimir', to: visit.path, prints: true },
     more: [{ label: 'Baixar o arquivo', to: receiptFilePath(sale.id) }],
-    imageOrigin: logoOriginOf(company),
+    imageOrigin: toLogoOrigin(company),
     body,
   }
 }
@@ -221,7 +228,7 @@ const DRAWING = { errorCorrectionLevel: 'L', margin: 4 } as const
 
 /** The receipt, or the hash of its event if the code would be too dense. */
 function codeOf(receipt: Receipt, publicUrl: string): ReceiptCode {
-  const digits = digitsOf(receipt)
+  const digits = toReceiptDigits(receipt)
   if (digits !== null) {
     const whole: ReceiptCode['segments'] = [addressSegment(publicUrl), { data: digits, mode: 'numeric' }]
     if (modulesOf(whole) <= MOST_MODULES) return { segments: whole, isWhole: true }

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { fingerprintOf, type OfflineSale, OfflineSaleInput } from '#commands/offline-sale-input.ts'
+import { fingerprintSale, type OfflineSale, OfflineSaleInput } from '#commands/offline-sale-input.ts'
 import { type RefusedSaleRecording, recordRefusedSale } from '#commands/record-offline-sale.ts'
 import { Instant, inZone } from '#domain/instant.ts'
 import { describeIssues, type Refusal, refuse } from '#domain/refusals.ts'
@@ -15,20 +15,20 @@ import {
   quantityInput,
   recordChoiceInput,
 } from '../forms/input-kinds.ts'
-import { type Field, type Fields, filledFrom, formText, reasonField } from '../forms/panel-form.ts'
+import { type Field, type Fields, fillFromRecord, formText, reasonField } from '../forms/panel-form.ts'
 import type { FormSubmission, PageContext, PanelRoute, Redirect } from '../panel-route.ts'
 import { formPages } from '../ui/form-pages.tsx'
 import { itemField } from './item-pages.tsx'
-import { paymentTypesOf } from './payment-type-pages.tsx'
+import { loadPaymentTypes } from './payment-type-pages.tsx'
 import {
   asIsObstacle,
+  loadRefusedSale,
   REFUSED_SALES_PATH,
   recordingObstacle,
-  refusedSaleOf,
-  refusedTitle,
   resolveRefusedSale,
+  toRefusedTitle,
 } from './refused-sale-pages.tsx'
-import { idsIn, isPlainNumber, type Members, membersOf } from './uploaded-sale-pages.tsx'
+import { idsIn, isPlainNumber, type Members, toMembers } from './uploaded-sale-pages.tsx'
 
 /** Lines of a sale in the form, wrong ones first: a form has at most 1,000 fields. */
 const LINES = 100
@@ -41,7 +41,7 @@ const back = ({ id }: RefusedSaleDetails) => `${REFUSED_SALES_PATH}/${id}`
 /** Fingerprint by which a repeated upload is recognised: of the values, or of the text if the values are invalid. */
 function fingerprintOfSent({ payload, digest }: RefusedSaleDetails): string {
   const sent = OfflineSaleInput.safeParse(payload)
-  return sent.success ? fingerprintOf(sent.data) : digest
+  return sent.success ? fingerprintSale(sent.data) : digest
 }
 
 /** If another sale has the till's identifier, a derived one is used, equal on each attempt. */
@@ -69,9 +69,9 @@ const asIs = formPages<RefusedSaleDetails, z.infer<typeof Reason>>({
   path: `${REFUSED_SALES_PATH}/:id/registrar`,
   section: 'tills',
   access: 'sell',
-  subject: refusedSaleOf,
+  subject: loadRefusedSale,
   obstacle: asIsObstacle,
-  title: refusedTitle,
+  title: toRefusedTitle,
   label: 'Registrar como está',
   back,
   intro: () => (
@@ -94,9 +94,9 @@ const corrected = formPages<RefusedSaleDetails, Members & { readonly reason: str
   path: `${REFUSED_SALES_PATH}/:id/corrigir`,
   section: 'tills',
   access: 'sell',
-  subject: refusedSaleOf,
+  subject: loadRefusedSale,
   obstacle: recordingObstacle,
-  title: refusedTitle,
+  title: toRefusedTitle,
   label: 'Registrar a venda corrigida',
   back,
   intro: () => <p>Corrija o que for preciso. O restante fica como o caixa enviou.</p>,
@@ -125,7 +125,7 @@ function dotted(refusal: Refusal): Refusal {
 
 /** Positions of the displayed lines: those with errors, then the first ones; an empty one if there is none. */
 function positionsOf({ payload, errors }: RefusedSaleDetails, list: 'items' | 'payments'): number[] {
-  const lines = membersOf(payload)[list]
+  const lines = toMembers(payload)[list]
   const count = Array.isArray(lines) ? lines.length : 0
   const named = Object.keys(errors).flatMap((path) => {
     const position = path.startsWith(`${list}[`) ? Number.parseInt(path.slice(list.length + 1), 10) : -1
@@ -139,7 +139,7 @@ async function fieldsOf(refused: RefusedSaleDetails, visit: PageContext): Promis
   const { readModel } = visit
   const form = 'form' in visit ? (visit as FormSubmission).form : {}
   const { products } = await findNamesForTill(readModel.reader, idsIn(refused.payload))
-  const types = (await paymentTypesOf({ readModel })).map(({ id, name }) => ({ value: String(id), label: name }))
+  const types = (await loadPaymentTypes({ readModel })).map(({ id, name }) => ({ value: String(id), label: name }))
   const fields: Record<string, Field> = {
     offline_id: { label: 'Identificação no caixa', kind: lineInput, columns: 6 },
     created_at: { label: 'Data da venda', kind: momentInput, columns: 3 },
@@ -153,7 +153,7 @@ async function fieldsOf(refused: RefusedSaleDetails, visit: PageContext): Promis
     change: { label: 'Troco', kind: amountInput, columns: 4 },
   }
   for (const at of positionsOf(refused, 'items')) {
-    const { product_id: id } = membersOf(lineOf(refused.payload, 'items', at))
+    const { product_id: id } = toMembers(lineOf(refused.payload, 'items', at))
     const name = products.get(Number(id))
     fields[`items.${at}.product_id`] = await itemField(visit, {
       label: `Item ${at + 1}: produto`,
@@ -186,16 +186,16 @@ const unknownProduct = (id: unknown): string =>
 const textOfSent = (id: unknown): string => (typeof id === 'number' || typeof id === 'string' ? String(id) : '')
 
 const lineOf = (payload: unknown, list: 'items' | 'payments', at: number): unknown => {
-  const lines = membersOf(payload)[list]
+  const lines = toMembers(payload)[list]
   return Array.isArray(lines) ? lines[at] : undefined
 }
 
 /** The upload, as far as fields can show it. */
 function shownOf({ payload }: RefusedSaleDetails, timezone: string): object {
-  const sale = membersOf(payload)
+  const sale = toMembers(payload)
   const sold = Instant.safeParse(sale.created_at)
   const texts = (line: unknown) =>
-    Object.fromEntries(Object.entries(membersOf(line)).map(([name, value]) => [name, shownValue(name, value)]))
+    Object.fromEntries(Object.entries(toMembers(line)).map(([name, value]) => [name, shownValue(name, value)]))
   const lines = (list: unknown) => (Array.isArray(list) ? list.map(texts) : [])
   return {
     ...texts(sale),
@@ -220,11 +220,11 @@ function shownValue(name: string, value: unknown): string | null {
 async function mergedOf(submission: FormSubmission, refused: RefusedSaleDetails, typed: Members): Promise<object> {
   const { timezone } = submission.readModel
   const fields = await fieldsOf(refused, submission)
-  const shown = filledFrom(fields, shownOf(refused, timezone), timezone)
-  const sale: Record<string, unknown> = { ...membersOf(refused.payload) }
+  const shown = fillFromRecord(fields, shownOf(refused, timezone), timezone)
+  const sale: Record<string, unknown> = { ...toMembers(refused.payload) }
   for (const list of ['items', 'payments'] as const) {
     const lines = sale[list]
-    sale[list] = Array.isArray(lines) ? lines.map((line) => ({ ...membersOf(line) })) : []
+    sale[list] = Array.isArray(lines) ? lines.map((line) => ({ ...toMembers(line) })) : []
   }
   for (const [name, { kind }] of Object.entries(fields)) {
     const isNumber = kind === amountInput || kind === quantityInput

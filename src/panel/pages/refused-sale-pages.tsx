@@ -3,7 +3,7 @@ import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
 import { formatCount, formatDateTime } from '#domain/person-values.ts'
 import { optionalText } from '#domain/text.ts'
 import { pathId } from '#http/paths.ts'
-import { httpStatusOf } from '#http/problems.ts'
+import { toHttpStatus } from '#http/problems.ts'
 import type { Database } from '#postgres/database.ts'
 import {
   findNamesForTill,
@@ -15,24 +15,24 @@ import {
   type RefusedSaleRecord,
 } from '#queries/offline-sale-queries.ts'
 import { paragraphInput } from '../forms/input-kinds.ts'
-import { type Fields, type FilledForm, filledWith } from '../forms/panel-form.ts'
+import { type Fields, type FilledForm, fillFromBody } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../panel-route.ts'
 import { Form } from '../ui/form-fields.tsx'
 import { formRoute } from '../ui/form-pages.tsx'
 import { ButtonLink, Card, type Fact, Facts, Figure, PanelBadge, ShortId, WithheldContent } from '../ui/page-parts.tsx'
 import { type Column, ListTable, Pager } from '../ui/panel-list.tsx'
-import { idsIn, reasonsIn, refusalReasonOf, UploadedSaleCard } from './uploaded-sale-pages.tsx'
+import { formatRefusalReason, idsIn, reasonsIn, UploadedSaleCard } from './uploaded-sale-pages.tsx'
 
 export const REFUSED_SALES_PATH = '/caixas/recusadas'
 
 /** The refused sale of a path; null if it does not exist. */
-export async function refusedSaleOf({ readModel, params }: PageContext): Promise<RefusedSaleDetails | null> {
+export async function loadRefusedSale({ readModel, params }: PageContext): Promise<RefusedSaleDetails | null> {
   const id = pathId(params.id)
   return id === null ? null : getRefusedSale(readModel.reader, id)
 }
 
-export const refusedTitle = ({ offline_id }: RefusedSale): string =>
+export const toRefusedTitle = ({ offline_id }: RefusedSale): string =>
   `Venda recusada: ${offline_id || 'sem identificação'}`
 
 /** Codes of cancellations that the state of the sale forbids. */
@@ -94,7 +94,7 @@ export const refusedColumns = (timezone: string): Column<RefusedSale>[] => [
   },
   { head: 'Recusada em', cell: ({ last_refused_at }) => formatDateTime(last_refused_at, timezone) },
   { head: 'Enviada por', cell: ({ user }) => user.name, isExtra: true },
-  { head: 'Motivo', cell: refusalReasonOf, isExtra: true },
+  { head: 'Motivo', cell: formatRefusalReason, isExtra: true },
   { head: 'Vezes', cell: ({ times }) => times, isNumber: true, isExtra: true },
 ]
 
@@ -158,7 +158,7 @@ function RefusedSaleList<R extends RefusedSale>({ path, query, columns, found }:
 }
 
 async function showOne(visit: PageContext, filled?: FilledForm): Promise<PanelPage | null> {
-  const sale = await refusedSaleOf(visit)
+  const sale = await loadRefusedSale(visit)
   if (!sale) return null
   const { reader, timezone } = visit.readModel
   const names = await findNamesForTill(reader, idsIn(sale.payload))
@@ -191,7 +191,7 @@ async function showOne(visit: PageContext, filled?: FilledForm): Promise<PanelPa
       )}
     </>
   )
-  return { title: refusedTitle(sale), parent: { label: 'Vendas recusadas', to: REFUSED_SALES_PATH }, body }
+  return { title: toRefusedTitle(sale), parent: { label: 'Vendas recusadas', to: REFUSED_SALES_PATH }, body }
 }
 
 /** Reasons for the refusal by field, in words. */
@@ -286,7 +286,7 @@ async function resolve(submission: FormSubmission, id: number, note: string | nu
   const { context, session } = submission
   const { companyId, userId } = session
   const isNew = await resolveRefusedSale(context.reads.poolOf(companyId), companyId, id, { userId, note })
-  const resolvedBy = isNew ? userId : (await refusedSaleOf(submission))?.resolved_by?.id
+  const resolvedBy = isNew ? userId : (await loadRefusedSale(submission))?.resolved_by?.id
   if (resolvedBy === userId) return { to: '/caixas', flash: 'resolvida' }
   return { to: `${REFUSED_SALES_PATH}/${id}`, flash: 'ja-resolvida' }
 }
@@ -299,13 +299,13 @@ export const refusedSalePages: readonly PanelRoute[] = [
     path: `${REFUSED_SALES_PATH}/:id/resolver`,
     section: 'tills',
     access: 'sell',
-    subject: refusedSaleOf,
+    subject: loadRefusedSale,
     fields: () => FIELDS,
     schema: ResolutionNote,
     act: (submission, { id }, { note }) => resolve(submission, id, note ?? null),
     async again(submission, _, refusal) {
-      const page = await showOne(submission, filledWith(FIELDS, submission.form, refusal))
-      return page && { ...page, status: httpStatusOf(refusal.refused) }
+      const page = await showOne(submission, fillFromBody(FIELDS, submission.form, refusal))
+      return page && { ...page, status: toHttpStatus(refusal.refused) }
     },
   }),
 ]

@@ -243,7 +243,7 @@ export const returnListPages: readonly PageRoute[] = [
 ]
 
 /** Returns of a sale, latest first. */
-export async function returnsOf({ readModel }: PageContext, saleId: number): Promise<readonly ReturnObject[]> {
+export async function loadSaleReturns({ readModel }: PageContext, saleId: number): Promise<readonly ReturnObject[]> {
   const { reader, timezone } = readModel
   return recordsOnPage(await listLatestReturns(reader, { limit: ROWS, timezone, sale_id: saleId }))
 }

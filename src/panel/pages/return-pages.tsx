@@ -1,18 +1,18 @@
 import * as z from 'zod'
 import { NamedSession } from '#commands/cash-commands.ts'
-import { dueBack, isMoney, moneyOf } from '#commands/money-back.ts'
+import { dueBack, isMoney, toSaleMoney } from '#commands/money-back.ts'
 import { ReturnBody, returnGoods } from '#commands/return-goods.ts'
 import {
-  keptWorth,
   type ReturnableSale,
   type ReturnLine,
-  returnableOf,
+  shareWorth,
   sumCents,
-  worthOf,
+  sumKeptWorth,
+  toReturnableSale,
 } from '#commands/returned-goods.ts'
 import { fromCents, fromThousandths, StockQuantity, toCents, toThousandths } from '#domain/money.ts'
 import { formatMoney, formatQuantity } from '#domain/person-values.ts'
-import { invalid } from '#domain/refusals.ts'
+import { refuseField } from '#domain/refusals.ts'
 import { mayUpTo } from '#domain/rights.ts'
 import { boundedText, Id } from '#domain/text.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -25,9 +25,9 @@ import type { FormSubmission, PageContext, PanelRoute } from '../panel-route.ts'
 import { formPages } from '../ui/form-pages.tsx'
 import { drawerFields } from './cash-session-pages.tsx'
 import { SEARCHED_CUSTOMER } from './debtor-pages.tsx'
-import { paymentTypesOf } from './payment-type-pages.tsx'
+import { loadPaymentTypes } from './payment-type-pages.tsx'
 import { partyField } from './person-form.tsx'
-import { saleOf } from './sale-page.tsx'
+import { loadSale } from './sale-page.tsx'
 
 /** A line of which something is left, as its field in the form. */
 interface OfferedLine {
@@ -81,12 +81,12 @@ function typedLines(form: FormBody, offered: readonly OfferedLine[]): Pick<Retur
 }
 
 async function returningOf(visit: PageContext | FormSubmission): Promise<Returning | null> {
-  const sale = await saleOf(visit)
+  const sale = await loadSale(visit)
   if (!sale) return null
   const { reader, today } = visit.readModel
   const row = await getReturnable(reader, sale.id)
   if (!row) return null
-  const goods = returnableOf(row)
+  const goods = toReturnableSale(row)
   const offered = sale.items.flatMap((item, line) => {
     const left = toThousandths(item.quantity) - toThousandths(item.returned)
     return left > 0 ? [{ line, item, left }] : []
@@ -94,12 +94,12 @@ async function returningOf(visit: PageContext | FormSubmission): Promise<Returni
   const form = 'form' in visit ? visit.form : {}
   const typed = typedLines(form, offered)
   const withFee = isTicked(form, 'fee')
-  const money = moneyOf(row, row.accounts)
-  const due = dueBack(money, sumCents(worthOf(goods, typed.chosen)) + (withFee ? feeOf(goods) : 0))
+  const money = toSaleMoney(row, row.accounts)
+  const due = dueBack(money, sumCents(shareWorth(goods, typed.chosen)) + (withFee ? feeOf(goods) : 0))
   const used = await getUsedOn(reader, visit.session.userId, 'return_goods', today)
   return {
     ...{ sale, goods, offered, ...typed, withFee, due },
-    most: dueBack(money, keptWorth(goods)).total,
+    most: dueBack(money, sumKeptWorth(goods)).total,
     before: Math.max(toCents(sale.returned_total), used),
   }
 }
@@ -120,7 +120,7 @@ const pathOf = ({ sale }: Returning): string => `/vendas/${sale.id}/devolver`
 const lineFields = ({ goods, offered }: Returning): Fields => ({
   ...Object.fromEntries(
     offered.flatMap(({ line, item, left }, place) => {
-      const worth = sumCents(worthOf(goods, [{ line, thousandths: left, restock: true }]))
+      const worth = sumCents(shareWorth(goods, [{ line, thousandths: left, restock: true }]))
       const hint = `Vendido a ${formatMoney(item.unit_price)}. Até ${formatQuantity(fromThousandths(left))}, que valem ${formatMoney(fromCents(worth))}.`
       const group = place === 0 && { group: 'O que voltou' }
       const out = { label: `Não volta ao estoque: ${item.description}`, kind: yesOrNoInput, columns: 4 } as const
@@ -169,7 +169,7 @@ const REFUND_KINDS = ['cash', 'transfer', 'pix', 'exchange_credit'] as const
 
 /** Ways in which the return may be given back. */
 async function waysOf({ sale }: Returning, visit: PageContext) {
-  const types = await paymentTypesOf(visit)
+  const types = await loadPaymentTypes(visit)
   const ofSale = new Set(sale.payments.map(({ payment_type_id }) => payment_type_id))
   return types
     .filter(
@@ -211,9 +211,9 @@ async function wayFields(returning: Returning, visit: PageContext): Promise<Fiel
 /** The first way gives what the other one does not, so that no more than is due goes back. */
 function refundsOf({ due }: Returning, { payment_type_id, other_type_id, other_amount }: z.infer<typeof How>) {
   const part = z.safeParse(ReturnBody.shape.refunds, [{ payment_type_id: 1, amount: other_amount ?? '0.01' }])
-  if (!part.success) return invalid('other_amount', part.error.issues[0]?.message ?? 'é inválido')
+  if (!part.success) return refuseField('other_amount', part.error.issues[0]?.message ?? 'é inválido')
   const other = other_type_id && other_amount ? toCents(other_amount) : 0
-  if (other > due.total) return invalid('other_amount', `não pode passar de ${formatMoney(fromCents(due.total))}`)
+  if (other > due.total) return refuseField('other_amount', `não pode passar de ${formatMoney(fromCents(due.total))}`)
   return [
     ...(payment_type_id && due.total > other ? [{ payment_type_id, amount: fromCents(due.total - other) }] : []),
     ...(other_type_id && other > 0 ? [{ payment_type_id: other_type_id, amount: fromCents(other) }] : []),
@@ -242,8 +242,8 @@ const pages = formPages({
   schema: How,
   async act(submission, returning, input) {
     const { sale, offered, chosen, problem, withFee } = returning
-    if (problem) return invalid(problem.field, problem.message)
-    if (chosen.length === 0) return invalid(`q${offered[0]?.line ?? 0}`, 'informe a quantidade de ao menos um item')
+    if (problem) return refuseField(problem.field, problem.message)
+    if (chosen.length === 0) return refuseField(`q${offered[0]?.line ?? 0}`, 'informe a quantidade de ao menos um item')
     const refunds = refundsOf(returning, input)
     if (isRefusal(refunds)) return refunds
     const items = chosen.map(({ line, thousandths, restock }) => ({

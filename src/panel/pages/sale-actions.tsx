@@ -8,7 +8,7 @@ import { fromCents } from '#domain/money.ts'
 import { formatCents, formatDateTime, formatMoney } from '#domain/person-values.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import { boundedText, Id } from '#domain/text.ts'
-import { httpStatusOf } from '#http/problems.ts'
+import { toHttpStatus } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { ownValue } from '#lib/collections.ts'
 import type { SaleObject } from '#projections/sales.ts'
@@ -22,9 +22,9 @@ import { formPages, obstaclePage, runAndRedirect } from '../ui/form-pages.tsx'
 import { Cancelled } from '../ui/head.tsx'
 import { drawerFields } from './cash-session-pages.tsx'
 import { SEARCHED_CUSTOMER } from './debtor-pages.tsx'
-import { paymentTypesOf } from './payment-type-pages.tsx'
+import { loadPaymentTypes } from './payment-type-pages.tsx'
 import { partyField } from './person-form.tsx'
-import { saleOf } from './sale-page.tsx'
+import { loadSale } from './sale-page.tsx'
 import { FISCAL_DOCUMENT_FIELDS, isInForce } from './sale-parts.tsx'
 
 const HAS_DOCUMENT = 'A venda tem documento fiscal em vigor: só pode ser cancelada depois que ele for cancelado.'
@@ -42,14 +42,14 @@ const managedBy = (orderId: unknown): string =>
 const common = {
   section: 'sales',
   access: 'sell',
-  subject: saleOf,
+  subject: loadSale,
   back: ({ id }: SaleObject): string => `/vendas/${id}`,
 } as const
 
 /** Page of a refusal that the form cannot fix. */
 const refusedPage = (sale: SaleObject, heading: string, obstacle: string, { refused }: Refusal): PanelPage => ({
   ...obstaclePage(`${heading} ${sale.id}`, obstacle, common.back(sale)),
-  status: httpStatusOf(refused),
+  status: toHttpStatus(refused),
 })
 
 /** `refunds`: chosen payment types by those of the sale. */
@@ -61,7 +61,7 @@ const Cancelling = z.object({
 
 /** Money of the sale that goes back, in cents by payment type, and the types that it may go back by. */
 async function moneyBackOf(sale: SaleObject, visit: PageContext) {
-  const types = await paymentTypesOf(visit)
+  const types = await loadPaymentTypes(visit)
   const taken = moneyTaken(sale, (id) => types.find((type) => type.id === id))
   return { taken, types: types.filter((type) => !isNoMoney(type)) }
 }
@@ -190,7 +190,7 @@ interface CreditSale {
 
 async function creditSaleOf(visit: PageContext): Promise<CreditSale | null> {
   const { reader } = visit.readModel
-  const sale = await saleOf(visit)
+  const sale = await loadSale(visit)
   const traces = sale && (await getSaleTraces(reader, sale.id))
   return sale && traces && { sale, isOnCredit: traces.receivables.length > 0 }
 }

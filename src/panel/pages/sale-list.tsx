@@ -10,13 +10,13 @@ import {
   formatPersonName,
   formatUnits,
 } from '#domain/person-values.ts'
-import { invalid, type Refusal } from '#domain/refusals.ts'
+import { type Refusal, refuseField } from '#domain/refusals.ts'
 import { pathId } from '#http/paths.ts'
 import { ownValue } from '#lib/collections.ts'
 import type { ItemObject } from '#projections/catalog.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { getAnyItem } from '#queries/item-queries.ts'
-import { type ListOrder, reversed } from '#queries/list-statement.ts'
+import { type ListOrder, reverseListOrder } from '#queries/list-statement.ts'
 import { NEWEST_FIRST, ORDER_BY_ID } from '#queries/record-queries.ts'
 import {
   LAST_SOLD_FIRST,
@@ -28,7 +28,7 @@ import {
 import { wholeShape } from '#records/field.ts'
 import { SALE_SEARCH } from '#records/sale-filters.ts'
 import { amountCell, listFile, metadataCell } from '../csv-files.ts'
-import { choiceInput, namedOptions, type Option, optionsOf } from '../forms/input-kinds.ts'
+import { choiceInput, namedOptions, type Option, toOptions } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PageReadModel, PanelPage, PanelRoute } from '../panel-route.ts'
@@ -38,16 +38,16 @@ import { ReconciliationLine } from '../ui/head.tsx'
 import { Chips, Figure, FigureUnits, StateBadge, type StateMark } from '../ui/page-parts.tsx'
 import {
   type Column,
-  filterValuesOf,
   List,
   type ListRequest,
   listFiltered,
   type QuickFilter,
+  readFilterValues,
   readListPage,
 } from '../ui/panel-list.tsx'
 import { CHANNELS } from '../words/event-words.ts'
 import { findItemsByText, itemLabel, itemProblem } from './item-pages.tsx'
-import { paymentTypesOf } from './payment-type-pages.tsx'
+import { loadPaymentTypes } from './payment-type-pages.tsx'
 import { PAYMENT_DETAIL_COLUMNS, sellerOptions } from './sale-parts.tsx'
 
 interface PaymentType {
@@ -62,7 +62,7 @@ export const SALE_STATES: Readonly<Record<SaleObject['status'], StateMark>> = {
 
 export const SaleBadge = ({ status }: Pick<SaleObject, 'status'>) => <StateBadge state={SALE_STATES[status]} />
 
-const statuses = optionsOf(SALE_SEARCH.status.answer.options, (status) => SALE_STATES[status][1])
+const statuses = toOptions(SALE_SEARCH.status.answer.options, (status) => SALE_STATES[status][1])
 
 interface FilterOptions {
   readonly types: readonly PaymentType[]
@@ -101,7 +101,7 @@ const filtersOf = ({ types, actors, sellers, items }: FilterOptions): Fields => 
 async function filters(visit: PageContext): Promise<Fields> {
   const { readModel, query } = visit
   return filtersOf({
-    types: await paymentTypesOf({ readModel }),
+    types: await loadPaymentTypes({ readModel }),
     actors: await actorOptions(readModel),
     sellers: await sellerOptions(visit),
     items: await itemOption(readModel, query.item),
@@ -129,7 +129,7 @@ async function filteredItem(
   if (item !== undefined || product === undefined) return item
   const found = await findItemsByText(readModel, product)
   const problem = itemProblem(found)
-  return problem === null ? found[0]?.id : invalid('product', problem)
+  return problem === null ? found[0]?.id : refuseField('product', problem)
 }
 
 /** The most frequent periods. */
@@ -149,7 +149,7 @@ const Search = z.object({ ...wholeShape(SALE_SEARCH), cursor: z.string().max(2_0
 const USUAL_ORDER = '-quando'
 /** Orders with an index. */
 const ORDERS: Readonly<Record<string, ListOrder>> = {
-  quando: reversed(LAST_SOLD_FIRST),
+  quando: reverseListOrder(LAST_SOLD_FIRST),
   [USUAL_ORDER]: LAST_SOLD_FIRST,
   numero: ORDER_BY_ID,
   '-numero': NEWEST_FIRST,
@@ -341,7 +341,7 @@ const itemsFile = listFile<SaleLine>({
   filters,
   page,
   async complete(visit, sales) {
-    const { item, product } = Search.parse(filterValuesOf(visit, await filters(visit)))
+    const { item, product } = Search.parse(readFilterValues(visit, await filters(visit)))
     const id = await filteredItem(visit.readModel, { item, product })
     const isFiltered = (line: SaleLine['line']) => typeof id !== 'number' || line.catalog_item_id === id
     return sales.flatMap((sale) => sale.items.filter(isFiltered).map((line) => ({ ...sale, line })))

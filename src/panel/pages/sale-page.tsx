@@ -12,23 +12,23 @@ import { ListTable } from '../ui/panel-list.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
 import { CHANNELS } from '../words/event-words.ts'
 import { ORDERS_PATH } from './order-lists.tsx'
-import { ReturnsCard, returnsOf } from './return-list.tsx'
+import { loadSaleReturns, ReturnsCard } from './return-list.tsx'
 import { SaleBadge } from './sale-list.tsx'
 import { FiscalDocumentCard, isInForce, paymentDetailsText } from './sale-parts.tsx'
 import { SaleLink, SaleUploadCard } from './uploaded-sale-pages.tsx'
 
 /** The sale of a path; null if it does not exist. */
-export const saleOf = (visit: PageContext): Promise<SaleObject | null> =>
+export const loadSale = (visit: PageContext): Promise<SaleObject | null> =>
   loadRecord(visit, ({ readModel }, id) => getSale(readModel.reader, id))
 
 async function show(visit: PageContext): Promise<PanelPage | null> {
   const { readModel } = visit
-  const sale = await saleOf(visit)
+  const sale = await loadSale(visit)
   const traces = sale && (await getSaleTraces(readModel.reader, sale.id))
   if (!sale || !traces) return null
   const items = sale.items.flatMap(({ catalog_item_id }) => catalog_item_id ?? [])
   const liveItems = await findLiveItems(readModel.reader, items)
-  const returns = await returnsOf(visit, sale.id)
+  const returns = await loadSaleReturns(visit, sale.id)
   const body = (
     <>
       {sale.order_id === null &&

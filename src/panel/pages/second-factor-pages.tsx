@@ -10,7 +10,7 @@ import {
 } from '#access/second-factors.ts'
 import { recordRecoveryCodes, recordSecondFactor, recordSecondFactorRemoval } from '#commands/user-commands.ts'
 import { formatDateTime } from '#domain/person-values.ts'
-import { invalid, type Refusal } from '#domain/refusals.ts'
+import { type Refusal, refuseField } from '#domain/refusals.ts'
 import { limitedText } from '#domain/text.ts'
 import type { SecondFactorMethod } from '#events/company-events.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -40,10 +40,10 @@ const current_password = {
 const Confirmed = z.object({ current_password: z.string().max(200) })
 
 /** Message of a refused password prompt. */
-export const refusedPassword = (failure: LoginFailure): Refusal =>
+export const toPasswordRefusal = (failure: LoginFailure): Refusal =>
   failure.kind === 'wrong'
-    ? invalid('current_password', 'está incorreta')
-    : invalid('current_password', `muitas tentativas: aguarde ${failure.retryAfter} segundos`)
+    ? refuseField('current_password', 'está incorreta')
+    : refuseField('current_password', `muitas tentativas: aguarde ${failure.retryAfter} segundos`)
 
 async function confirmPassword(
   { context, session, address }: FormSubmission,
@@ -51,7 +51,7 @@ async function confirmPassword(
 ): Promise<Refusal | null> {
   const { email } = session
   const confirmed = await context.access.login.confirm({ email, password }, { address, isInside: true })
-  return confirmed.kind === 'right' ? null : refusedPassword(confirmed)
+  return confirmed.kind === 'right' ? null : toPasswordRefusal(confirmed)
 }
 
 /** The user's second factors, with what can be done about them. */
@@ -156,7 +156,7 @@ async function addFactor(submission: FormSubmission, factor: VerifiedFactor): Pr
   if (isRefusal(answer)) return answer
   if (answer.replayed) return { to: HOME, flash: 'sem-alteracao' }
   const addition = await secondFactors.add(session.email, factor)
-  if (addition.kind === 'refused') return invalid('code', 'este método já está na sua conta, ou há métodos demais')
+  if (addition.kind === 'refused') return refuseField('code', 'este método já está na sua conta, ou há métodos demais')
   secondFactors.notify(session.email, { kind: 'second_factor_added' })
   if (addition.recoveryCodes === null) return { to: HOME, flash: 'alterado' }
   await endOtherSessions(submission)
@@ -213,7 +213,7 @@ const appPages = formPages({
     const refused = await confirmPassword(submission, confirmed)
     if (refused) return refused
     const factor = await submission.context.access.secondFactors.verifyNew({ method: 'totp', secret, code })
-    return factor ? addFactor(submission, factor) : invalid('code', 'está incorreto. Confira a hora do celular')
+    return factor ? addFactor(submission, factor) : refuseField('code', 'está incorreto. Confira a hora do celular')
   },
 })
 
@@ -249,7 +249,7 @@ async function addPasskey(
   const factor = isOwn ? await secondFactors.verifyNew({ method: 'passkey', step, answer, label }) : null
   return factor
     ? addFactor(submission, factor)
-    : invalid('label', 'a chave de acesso não foi confirmada. Tente de novo')
+    : refuseField('label', 'a chave de acesso não foi confirmada. Tente de novo')
 }
 
 const passkeyPages = formPages({
@@ -331,7 +331,7 @@ const removalPages = formPages({
   schema: Confirmed.extend({ id: z.string() }),
   async act(submission, factors, { id, ...confirmed }) {
     const factor = factors.find((one) => one.id === id)
-    if (!factor) return invalid('id', 'não está na sua conta')
+    if (!factor) return refuseField('id', 'não está na sua conta')
     const { method } = factor
     const { context, session, run } = submission
     const refused = await confirmPassword(submission, confirmed)

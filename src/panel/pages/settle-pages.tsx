@@ -3,7 +3,7 @@ import { type AccountsPayment, MAX_ACCOUNTS } from '#commands/pay-accounts.ts'
 import { payPayables, payReceivables } from '#commands/receivables-payables.ts'
 import { inZone } from '#domain/instant.ts'
 import { formatCount, formatDay, formatMoney, formatPersonName } from '#domain/person-values.ts'
-import { invalid, type Refusal } from '#domain/refusals.ts'
+import { type Refusal, refuseField } from '#domain/refusals.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import { type OpenAccount, openBalanceOfParty, type PartyBalance } from '#queries/open-balances.ts'
 import { getCustomerOrDebtor, getSupplierOrCreditor } from '#queries/person-queries.ts'
@@ -18,14 +18,14 @@ import { loadRecord, type RecordPages } from '../ui/record-pages.tsx'
 import type { Account } from './account-parts.tsx'
 import { accountCount, type BalancePageSide, PAYABLE, RECEIVABLE } from './debtor-pages.tsx'
 import {
+  formatAccountToken,
   PaymentForm,
   type PaymentWords,
+  parseAccountTokens,
   payLabel,
   paymentFields,
   ShownAccount,
   ShownFields,
-  shownAccount,
-  shownAccounts,
 } from './payment-form.tsx'
 import { receiptPath } from './payment-pages.tsx'
 
@@ -58,7 +58,7 @@ export const settlementPages = <P,>(
     needsApproval: (_, visit) => section === 'receivables' && offersApproval(visit, 'give_discount'),
     problem: changed,
     async act(submission, { id }, input) {
-      const accounts = shownAccounts(submission.form)
+      const accounts = parseAccountTokens(submission.form)
       if (isRefusal(accounts)) return accounts
       const answer = await submission.run(command, { ...input, accounts: accounts.filter((each) => each.id === id) })
       if (isRefusal(answer)) return answer
@@ -93,7 +93,7 @@ const fieldsOf = async ({ of }: PayingSide, { owed: { accounts } }: Debt, visit:
   )),
   accounts: {
     label: 'Contas (opcional)',
-    kind: choicesInput(accounts.map((account) => ({ value: shownAccount(account), label: labelOf(account) }))),
+    kind: choicesInput(accounts.map((account) => ({ value: formatAccountToken(account), label: labelOf(account) }))),
     columns: 12,
   },
 })
@@ -147,8 +147,8 @@ function payPages(side: PayingSide): PanelRoute[] {
     needsApproval: (_, visit) => section === 'receivables' && offersApproval(visit, 'give_discount'),
     schema: Several,
     async act(submission, _, { accounts: ticked, ...input }) {
-      if (ticked.length === 0 && typeof input.received !== 'string') return invalid('received', NOTHING_CHOSEN)
-      const accounts = ticked.length > 0 ? ticked : shownAccounts(submission.form)
+      if (ticked.length === 0 && typeof input.received !== 'string') return refuseField('received', NOTHING_CHOSEN)
+      const accounts = ticked.length > 0 ? ticked : parseAccountTokens(submission.form)
       if (isRefusal(accounts)) return accounts
       const answer = await submission.run(command, { ...input, accounts })
       if (isRefusal(answer)) return answer

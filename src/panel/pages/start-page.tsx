@@ -26,12 +26,12 @@ import { Live } from '../panel-live.tsx'
 import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { Card, Chips, Figure, PanelBadge, Stat, Stats, Steps } from '../ui/page-parts.tsx'
 import { ListTable } from '../ui/panel-list.tsx'
-import { AfterAcquirers, keptOf } from './acquirer-pages.tsx'
+import { AfterAcquirers, loadKeptAmounts } from './acquirer-pages.tsx'
 import { gapTexts, tillsWithGaps } from './company-tills.tsx'
 import { OpenFigure, OverdueFigure } from './debtor-pages.tsx'
 import { countRefusedMovements, countRefusedReturns } from './refused-upload-pages.tsx'
 import { namesOfSellers } from './sale-parts.tsx'
-import { PERIODS, periodOf, type StartPeriod, type WrongRange } from './start-period.ts'
+import { PERIODS, parsePeriod, type StartPeriod, type WrongRange } from './start-period.ts'
 import { SalesFigures, SalesParts } from './start-sales.tsx'
 
 /** What tills sent and a person has to decide about. */
@@ -209,7 +209,7 @@ const StockTodo = ({ stock: { out, low, items } }: { readonly stock: LowStock })
 )
 
 /** For a company without sales. */
-export const FirstStepsOf = ({ steps }: { readonly steps: FirstSteps }) =>
+export const FirstStepsCard = ({ steps }: { readonly steps: FirstSteps }) =>
   steps.has_sale ? null : (
     <Steps
       title="Primeiros passos"
@@ -244,9 +244,9 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
   const { parte, em, ...filters } = query
   const seesAllSales = may(session.permissions, 'see_all_sales')
   const asked = seesAllSales ? filters : {}
-  const chosen = periodOf(asked, readModel, session.companysTime)
+  const chosen = parsePeriod(asked, readModel, session.companysTime)
   const wrong = 'field' in chosen ? chosen : null
-  const period = 'field' in chosen ? (periodOf({}, readModel, session.companysTime) as StartPeriod) : chosen
+  const period = 'field' in chosen ? (parsePeriod({}, readModel, session.companysTime) as StartPeriod) : chosen
   const seesAll = may(session.permissions, 'see_company')
   const seesCosts = may(session.permissions, 'see_costs')
   const seesPayables = may(session.permissions, 'see_payables')
@@ -255,7 +255,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
       readModelHead(reader),
       sumsOf(visit, period),
       openAccounts(reader, readModel),
-      keptOf(visit, period),
+      loadKeptAmounts(visit, period),
       countRefusedUploads(visit),
       seesAllSales
         ? findCashDifferences(reader, startOfDay(addDays(readModel.today, -CASH_DAYS), readModel.timezone))
@@ -289,7 +289,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
             As vendas ainda estão sendo somadas: os valores abaixo podem estar incompletos.
           </p>
         )}
-        {steps && <FirstStepsOf steps={steps} />}
+        {steps && <FirstStepsCard steps={steps} />}
         <SalesFigures period={period} sums={sums} seesCosts={seesCosts} seesBefore={seesAllSales} />
         <Todo
           timezone={readModel.timezone}

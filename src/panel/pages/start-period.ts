@@ -46,7 +46,7 @@ export interface WrongRange {
 type QueryValues = Readonly<Record<string, string>>
 
 /** The period of `?periodo=` at a moment (UTC); today by default (PANEL-120). */
-export function periodOf(asked: QueryValues, calendar: Calendar, now: string): StartPeriod | WrongRange {
+export function parsePeriod(asked: QueryValues, calendar: Calendar, now: string): StartPeriod | WrongRange {
   const { today } = calendar
   const month = `${today.slice(0, 8)}01`
   switch (asked.periodo) {

@@ -7,7 +7,7 @@ import { formatCount, formatQuantity } from '#domain/person-values.ts'
 import { type Refusal, refuse } from '#domain/refusals.ts'
 import { may } from '#domain/rights.ts'
 import { optionalText, REQUIRED_FIELD } from '#domain/text.ts'
-import { httpStatusOf } from '#http/problems.ts'
+import { toHttpStatus } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { ItemObject } from '#projections/catalog.ts'
 import { countItems, getItem } from '#queries/item-queries.ts'
@@ -19,12 +19,12 @@ import {
   amountInput,
   choiceInput,
   lineInput,
-  optionsOf,
   quantityInput,
   recordChoiceInput,
   suggestedInput,
+  toOptions,
 } from '../forms/input-kinds.ts'
-import { type Fields, type FilledForm, filledFrom, filledWith } from '../forms/panel-form.ts'
+import { type Fields, type FilledForm, fillFromBody, fillFromRecord } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { fieldInput } from '../record-fields.ts'
@@ -91,7 +91,7 @@ const LOSS_REASONS = ['Quebra', 'Vencimento', 'Furto', 'Consumo próprio', 'Doa�
 const fieldsOf = (item: Item, { session: { permissions } }: PageContext): Fields => ({
   movement: {
     label: 'Movimentação',
-    kind: choiceInput(optionsOf(movementsOf(item), (movement) => MOVEMENTS[movement])),
+    kind: choiceInput(toOptions(movementsOf(item), (movement) => MOVEMENTS[movement])),
     isRequired: true,
     columns: 6,
   },
@@ -175,7 +175,7 @@ export const StockCard = ({ visit, item, filled, cover }: StockProps) =>
         to={`/catalogo/${item.id}/estoque`}
         label="Alterar estoque"
         fields={fieldsOf(item, visit)}
-        filled={filled ?? filledFrom(fieldsOf(item, visit), {}, visit.readModel.timezone)}
+        filled={filled ?? fillFromRecord(fieldsOf(item, visit), {}, visit.readModel.timezone)}
       />
     </Card>
   )
@@ -188,7 +188,7 @@ function ofQuantity(refusal: Refusal): Refusal {
 
 /** The refused form; for insufficient stock with the available quantity. */
 function again(submission: FormSubmission, item: Item, refusal: Refusal): FilledForm {
-  const filled = filledWith(fieldsOf(item, submission), submission.form, refusal)
+  const filled = fillFromBody(fieldsOf(item, submission), submission.form, refusal)
   const available = refusal.details?.available
   if (typeof available !== 'string') return filled
   return { ...filled, problem: `${refusalMessage(refusal)} Há ${format.formatQuantity(available)}.` }
@@ -212,7 +212,7 @@ export const stockForm = formRoute<Item, MovementForm>({
   again: (submission, item, refusal) => ({
     title: `Estoque de ${item.name}`,
     body: <StockCard visit={submission} item={item} filled={again(submission, item, refusal)} />,
-    status: httpStatusOf(refusal.refused),
+    status: toHttpStatus(refusal.refused),
   }),
 })
 

@@ -11,7 +11,7 @@ import {
 } from '#commands/store-commands.ts'
 import { formatCount, formatDateTime, formatPercentage } from '#domain/person-values.ts'
 import { may } from '#domain/rights.ts'
-import { httpStatusOf } from '#http/problems.ts'
+import { toHttpStatus } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { asUser, runCommand } from '#ledger/write/run.ts'
 import { COUNTED_DAYS, countUnstored } from '#payments/notification-log.ts'
@@ -141,7 +141,7 @@ async function save(
   }
   const saved = await runCommand(context.writer, acting, connectStore, { alias, ...granted })
   return isRefusal(saved)
-    ? failed(refusalMessage(saved), to, httpStatusOf(saved.refused))
+    ? failed(refusalMessage(saved), to, toHttpStatus(saved.refused))
     : { to, flash: 'loja-conectada' }
 }
 

@@ -4,7 +4,7 @@ import { formatDay as dayText, formatCents, formatDateTime, formatMoney } from '
 import { may } from '#domain/rights.ts'
 import type { CashSessionObject } from '#projections/cash-sessions.ts'
 import { cashSessionsOfDay } from '#queries/cash-queries.ts'
-import { acquiredIn } from '#queries/finance-summary.ts'
+import { sumAcquired } from '#queries/finance-summary.ts'
 import type { Sum } from '#queries/list-statement.ts'
 import { sumRefusedOfDay } from '#queries/offline-sale-queries.ts'
 import { reconcileSales } from '#queries/sales-sums.ts'
@@ -12,7 +12,7 @@ import { type TillDay, type TillsDay, tillsOfDay } from '#queries/till-queries.t
 import { link } from '../page-context.ts'
 import type { PageContext, PageRoute, PanelPage } from '../panel-route.ts'
 import { namesOfActors } from '../record-history.tsx'
-import { counted, ReconciliationLine, ReconciliationTable } from '../ui/head.tsx'
+import { pluralize, ReconciliationLine, ReconciliationTable } from '../ui/head.tsx'
 import { Card, Chips, type Fact, Facts, Figure, Nothing } from '../ui/page-parts.tsx'
 import { ListTable } from '../ui/panel-list.tsx'
 import { ACQUIRED_COLUMNS, addPayments, FeeFigure } from './acquirer-pages.tsx'
@@ -86,7 +86,7 @@ const Days = ({ day, today }: { readonly day: string; readonly today: string }) 
 async function AcquirersOfDay({ visit, day }: { readonly visit: PageContext; readonly day: string }) {
   const { reader, timezone } = visit.readModel
   const [from, to] = [startOfDay(day, timezone), startOfDay(addDays(day, 1), timezone)]
-  const payments = await acquiredIn(reader, { from, to })
+  const payments = await sumAcquired(reader, { from, to })
   if (payments.length === 0) return null
   const { gross, fee, net } = addPayments(payments)
   return (
@@ -188,7 +188,7 @@ async function Closing({ visit, day, found, refused }: ClosingProps) {
             [
               'Contas recebidas em dinheiro',
               seesDrawers && settled_in_cash.count > 0
-                ? `${formatMoney(settled_in_cash.amount)} (${counted(settled_in_cash.count, 'conta', 'contas')}; ${drawers.length > 0 ? 'o que entrou em uma gaveta já está no esperado dela' : 'some este valor ao caixa que recebeu'})`
+                ? `${formatMoney(settled_in_cash.amount)} (${pluralize(settled_in_cash.count, 'conta', 'contas')}; ${drawers.length > 0 ? 'o que entrou em uma gaveta já está no esperado dela' : 'some este valor ao caixa que recebeu'})`
                 : null,
             ],
           ]}
@@ -297,7 +297,7 @@ interface DrawerProps {
 /** The till may have taken money for them (PANEL-421). */
 const RefusedNote = ({ refused: { count, amount } }: { readonly refused: Sum }) => (
   <p class="problem" role="note">
-    {`Fora destas somas: ${counted(count, 'venda recusada', 'vendas recusadas')}, ${formatMoney(amount)}. A gaveta pode ter este dinheiro. `}
+    {`Fora destas somas: ${pluralize(count, 'venda recusada', 'vendas recusadas')}, ${formatMoney(amount)}. A gaveta pode ter este dinheiro. `}
     <a href={link(REFUSED_SALES_PATH)}>Resolver</a>
   </p>
 )

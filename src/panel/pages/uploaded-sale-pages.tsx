@@ -155,7 +155,7 @@ interface UploadedProps {
 
 /** A sale as the till sent it. It may have any shape: known fields are formatted, everything else is shown raw. */
 export const UploadedSaleCard = ({ payload, names, timezone }: UploadedProps) => {
-  const sale = membersOf(payload)
+  const sale = toMembers(payload)
   return (
     <>
       <Facts
@@ -203,7 +203,7 @@ export const UploadedSaleCard = ({ payload, names, timezone }: UploadedProps) =>
 
 /** Ids of products and payment types that a sale names, without invalid ones. */
 export function idsIn(payload: unknown): { products: number[]; paymentTypes: number[] } {
-  const sale = membersOf(payload)
+  const sale = toMembers(payload)
   const ids = (list: unknown, name: string) => [
     ...new Set(
       linesOf(list)
@@ -214,10 +214,10 @@ export function idsIn(payload: unknown): { products: number[]; paymentTypes: num
   return { products: ids(sale.items, 'product_id'), paymentTypes: ids(sale.payments, 'payment_type_id') }
 }
 
-export const membersOf = (value: unknown): Members =>
+export const toMembers = (value: unknown): Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : {}
 
-const linesOf = (list: unknown): Members[] => (Array.isArray(list) ? list.slice(0, SHOWN).map(membersOf) : [])
+const linesOf = (list: unknown): Members[] => (Array.isArray(list) ? list.slice(0, SHOWN).map(toMembers) : [])
 
 const numbered = (list: unknown): (Members & { readonly line: number })[] =>
   linesOf(list).map((line, at) => ({ ...line, line: at + 1 }))
@@ -306,7 +306,7 @@ export const reasonsIn = (errors: RefusedSale['errors']): string[] =>
   )
 
 /** The first error, and the number of further ones. */
-export function refusalReasonOf({ errors, message }: Pick<RefusedSale, 'errors' | 'message'>): string {
+export function formatRefusalReason({ errors, message }: Pick<RefusedSale, 'errors' | 'message'>): string {
   const [first = message, ...more] = reasonsIn(errors)
   return more.length === 0 ? first : `${first} (e mais ${more.length})`
 }

@@ -15,21 +15,21 @@ import type { Refusal } from '#domain/refusals.ts'
 import {
   grantableTo,
   LIMITED_PERMISSIONS,
+  listRequired,
   may,
   PERMISSIONS,
   type Permission,
-  permissionsOf,
   ROLE_PRESETS,
   ROLE_TRAITS,
   ROLES,
   type Role,
   type RolePermissions,
-  requiredBy,
   seesPersons,
+  toRolePermissions,
 } from '#domain/rights.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { UserObject } from '#projections/users.ts'
-import { adjustedRolesOf, getUser } from '#queries/company-queries.ts'
+import { getUser, loadAdjustedRoles } from '#queries/company-queries.ts'
 import {
   amountInput,
   choiceInput,
@@ -58,8 +58,8 @@ import { recoveryActions, secondFactorText } from './user-recovery.tsx'
 export const ROLES_PATH = '/configuracoes/perfis'
 
 const rolesOf = async ({ readModel }: PageContext): Promise<RolePermissions[]> => {
-  const adjusted = await adjustedRolesOf(readModel.reader)
-  return ROLES.map((role) => permissionsOf(role, adjusted))
+  const adjusted = await loadAdjustedRoles(readModel.reader)
+  return ROLES.map((role) => toRolePermissions(role, adjusted))
 }
 
 /** A cell of the table: whether the role has the permission, and its limit. */
@@ -125,9 +125,9 @@ async function roleOf(visit: PageContext): Promise<RolePermissions | null> {
 
 /** A permission to tick, with what it brings along (ROLE-111). */
 function optionOf(permission: Permission): Option {
-  const requires = requiredBy(permission)
+  const requires = listRequired(permission)
   // What those bring along stands at them.
-  const direct = requires.filter((one) => !requires.some((other) => requiredBy(other).includes(one)))
+  const direct = requires.filter((one) => !requires.some((other) => listRequired(other).includes(one)))
   const label = PERMISSION_NAMES[permission]
   return { value: permission, label, requires, note: direct.map((one) => `+ ${permissionPhrase(one)}`).join('\n') }
 }

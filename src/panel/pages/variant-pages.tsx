@@ -4,12 +4,12 @@ import { deleteItemPicture, setItemPicture } from '#commands/item-picture.ts'
 import { ITEM_TAX_FIELDS } from '#domain/fiscal-values.ts'
 import { fromCents, toCents, toDecimal } from '#domain/money.ts'
 import { formatMoney, formatPercentage } from '#domain/person-values.ts'
-import { invalid, type Refusal } from '#domain/refusals.ts'
-import { httpStatusOf } from '#http/problems.ts'
+import { type Refusal, refuseField } from '#domain/refusals.ts'
+import { toHttpStatus } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { getItem, listItems } from '#queries/item-queries.ts'
 import { lineInput } from '../forms/input-kinds.ts'
-import { type Fields, type FilledForm, filledFrom, filledWith } from '../forms/panel-form.ts'
+import { type Fields, type FilledForm, fillFromBody, fillFromRecord } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { FormRoute, FormSubmission, PageContext } from '../panel-route.ts'
 import { Form, PictureForm, PictureProblem, uploadPicture } from '../ui/form-fields.tsx'
@@ -171,7 +171,7 @@ export async function VariantsCard({ visit, item, filled }: VariantsProps) {
         to={to}
         label="Criar variações"
         fields={fields}
-        filled={filled ?? filledFrom(fields, {}, visit.readModel.timezone)}
+        filled={filled ?? fillFromRecord(fields, {}, visit.readModel.timezone)}
       />
     </Card>
   )
@@ -204,7 +204,7 @@ async function create(
 ): Promise<Refusal | null> {
   for (const variant of wanted) {
     const input = CreateItemInput.safeParse(variantOf(item, variant))
-    if (!input.success) return invalid('sizes', input.error.issues[0]?.message ?? 'tem um valor inválido')
+    if (!input.success) return refuseField('sizes', input.error.issues[0]?.message ?? 'tem um valor inválido')
     const answer = await submission.run(createItem, input.data)
     if (isRefusal(answer) && answer.refused !== 'duplicate_resource') return answer
   }
@@ -221,14 +221,15 @@ export const variantForm = formRoute<Item, z.infer<typeof VariantForm>>({
   async act(submission, item, { sizes, colors }) {
     const values = [valuesIn(sizes), valuesIn(colors)] as const
     const wanted = combined(...values)
-    if (values.every(({ length }) => length === 0)) return invalid('sizes', 'informe ao menos um tamanho ou uma cor')
-    if (wanted.length > MOST_VARIANTS) return invalid('sizes', `no máximo ${MOST_VARIANTS} variações por vez`)
+    if (values.every(({ length }) => length === 0))
+      return refuseField('sizes', 'informe ao menos um tamanho ou uma cor')
+    if (wanted.length > MOST_VARIANTS) return refuseField('sizes', `no máximo ${MOST_VARIANTS} variações por vez`)
     return (await create(submission, item, wanted)) ?? { to: `/catalogo/${item.id}`, flash: 'variacoes' }
   },
   again: async (submission, item, refusal) => ({
     title: item.name,
     parent: { label: 'Catálogo', to: '/catalogo' },
-    body: await VariantsCard({ visit: submission, item, filled: filledWith(fields, submission.form, refusal) }),
-    status: httpStatusOf(refusal.refused),
+    body: await VariantsCard({ visit: submission, item, filled: fillFromBody(fields, submission.form, refusal) }),
+    status: toHttpStatus(refusal.refused),
   }),
 })

@@ -13,7 +13,7 @@ import {
   WebhookFields,
 } from '#commands/webhook-commands.ts'
 import { formatDateTime } from '#domain/person-values.ts'
-import { invalid, type Refusal } from '#domain/refusals.ts'
+import { type Refusal, refuseField } from '#domain/refusals.ts'
 import { BASIC_WEBHOOK_EVENTS, isBasicEvent, WEBHOOK_EVENTS, type WebhookEvent } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { getApiKey, type ListedApiKey, listApiKeys } from '#queries/api-key-queries.ts'
@@ -23,8 +23,8 @@ import {
   choicesInput,
   integerInput,
   lineInput,
-  optionsOf,
   recordChoiceInput,
+  toOptions,
   webAddressInput,
 } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
@@ -37,12 +37,12 @@ import { DeliveryList, HealthCard } from './delivery-pages.tsx'
 import {
   isEndpointOpen,
   isFailing,
+  loadWebhook,
   PAUSED_BECAUSE,
   type ShownWebhook,
   WEBHOOK_EVENT_NAMES,
   WEBHOOKS_PATH,
   WebhookBadge,
-  webhookOf,
   webhookPath,
 } from './integration-page.tsx'
 
@@ -52,7 +52,7 @@ const changing = { ...at, access: 'manage_integrations' } as const
 const one = `${WEBHOOKS_PATH}/:id`
 
 async function webhookPage(visit: PageContext): Promise<PanelPage | null> {
-  const webhook = await webhookOf(visit)
+  const webhook = await loadWebhook(visit)
   if (!webhook) return null
   const { reader } = visit.readModel
   const { record } = await getHealth(reader, webhook.id)
@@ -136,7 +136,7 @@ const [ALL, BASIC] = ['*', 'basic']
 const events = [
   { value: ALL, label: 'Todos, inclusive os futuros' },
   { value: BASIC, label: `Principais eventos (${BASIC_WEBHOOK_EVENTS.length})`, within: ALL },
-  ...optionsOf(WEBHOOK_EVENTS, (event) => WEBHOOK_EVENT_NAMES[event]).map((option) => ({
+  ...toOptions(WEBHOOK_EVENTS, (event) => WEBHOOK_EVENT_NAMES[event]).map((option) => ({
     ...option,
     within: isBasicEvent(option.value) ? `${ALL} ${BASIC}` : ALL,
   })),
@@ -172,7 +172,7 @@ const ROTATION: Fields = {
 /** A forbidden URL is refused before the command runs, as in the API. */
 function refusedUrl(visit: PageContext, url: string | undefined): Refusal | null {
   const problem = url === undefined ? null : urlProblem(url, visit.context.environment.allowPrivateTargets)
-  return problem === null ? null : invalid('url', problem)
+  return problem === null ? null : refuseField('url', problem)
 }
 
 /** `secret` is null when the form is sent again: a secret is shown once. */
@@ -214,7 +214,7 @@ export const webhookPages: readonly PanelRoute[] = [
   ...formPages({
     ...changing,
     path: `${one}/editar`,
-    subject: webhookOf,
+    subject: loadWebhook,
     title: () => 'Editar webhook',
     label: 'Salvar',
     back: webhookPath,
@@ -229,7 +229,7 @@ export const webhookPages: readonly PanelRoute[] = [
   ...formPages({
     ...changing,
     path: `${one}/passar`,
-    subject: webhookOf,
+    subject: loadWebhook,
     title: () => 'Transferir webhook',
     intro: () => (
       <p>
@@ -253,7 +253,7 @@ export const webhookPages: readonly PanelRoute[] = [
   ...formPages({
     ...changing,
     path: `${one}/trocar-segredo`,
-    subject: webhookOf,
+    subject: loadWebhook,
     title: () => 'Trocar segredo',
     label: 'Trocar segredo',
     back: webhookPath,
@@ -269,14 +269,14 @@ export const webhookPages: readonly PanelRoute[] = [
   buttonRoute({
     ...changing,
     path: `${one}/ligar`,
-    subject: webhookOf,
+    subject: loadWebhook,
     act: (submission, { id }) =>
       runAndRedirect(submission, enableWebhook, { id }, { to: webhookPath({ id }), flash: 'ligado' }),
   }),
   buttonRoute({
     ...changing,
     path: `${one}/desligar`,
-    subject: webhookOf,
+    subject: loadWebhook,
     act: (submission, { id }) =>
       runAndRedirect(
         submission,
@@ -288,7 +288,7 @@ export const webhookPages: readonly PanelRoute[] = [
   ...removalPages({
     ...changing,
     path: `${one}/excluir`,
-    subject: webhookOf,
+    subject: loadWebhook,
     title: () => 'Excluir webhook',
     intro: ({ url }) => (
       <p>{`Nenhum evento será mais entregue em ${url} e o segredo será apagado. Esta ação não pode ser desfeita.`}</p>

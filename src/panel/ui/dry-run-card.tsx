@@ -1,5 +1,5 @@
 import { type DryRun, withoutNewIds } from '#ledger/write/dry-run.ts'
-import { shownEvents } from '#queries/event-queries.ts'
+import { maskEvents } from '#queries/event-queries.ts'
 import type { PageContext } from '../panel-route.ts'
 import { ChangeList, describeEventData } from '../record-history.tsx'
 import { eventName } from '../words/event-words.ts'
@@ -20,7 +20,7 @@ export async function DryRunCard({ visit, told, errors = [] }: DryRunCardProps) 
   const { reader, timezone } = visit.readModel
   const all = told.flatMap(({ events }) => events)
   const requests = told.flatMap(({ requests }) => requests)
-  const events = await shownEvents(reader, all.slice(0, SHOWN))
+  const events = await maskEvents(reader, all.slice(0, SHOWN))
   return (
     <Card title="O que muda">
       <p role="status">{all.length === 0 ? 'Nada muda.' : 'Nada foi gravado ainda. Ao confirmar:'}</p>

@@ -1,7 +1,7 @@
 import type { Field, Fields, FilledForm } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { PageContext } from '../panel-route.ts'
-import { FieldList, idOf } from './form-fields.tsx'
+import { FieldList, toFieldId } from './form-fields.tsx'
 import { Icon } from './page-parts.tsx'
 
 /** Global search on every page; the key `/` focuses it. */
@@ -159,7 +159,7 @@ export const FilterProblems = ({ fields, filled }: { readonly fields: Fields; re
   filled.problem === null ? null : (
     <ul class="problem" role="alert">
       {Object.entries(filled.errors).map(([name, messages]) => (
-        <li key={name} data-field={idOf(name)}>{`${fields[name]?.label}: ${messages.join('; ')}`}</li>
+        <li key={name} data-field={toFieldId(name)}>{`${fields[name]?.label}: ${messages.join('; ')}`}</li>
       ))}
       {Object.keys(filled.errors).length === 0 && <li>{filled.problem}</li>}
     </ul>

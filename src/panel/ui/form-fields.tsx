@@ -1,11 +1,11 @@
 import type { ComponentChildren } from 'preact'
 import { MAX_PICTURE_BYTES } from '#domain/images.ts'
-import { invalid, type Refusal } from '#domain/refusals.ts'
-import { httpStatusOf } from '#http/problems.ts'
+import { type Refusal, refuseField } from '#domain/refusals.ts'
+import { toHttpStatus } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Field, Fields, FilledForm } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
-import { INPUT_OWNER, inputOwnerOf, SECRETS } from '../panel-cookies.ts'
+import { INPUT_OWNER, SECRETS, toInputOwner } from '../panel-cookies.ts'
 import type { FormSubmission, PageContext, PanelPage, Redirect } from '../panel-route.ts'
 import { Alert } from './page-parts.tsx'
 
@@ -63,7 +63,7 @@ export const Form = (props: FormProps) => {
     <form method="post" action={link(to)} class="form" novalidate>
       <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
       <input type="hidden" name="_key" value={visit.context.environment.newId()} />
-      <input type="hidden" name={INPUT_OWNER} value={inputOwnerOf(visit.session)} />
+      <input type="hidden" name={INPUT_OWNER} value={toInputOwner(visit.session)} />
       {secrets.length > 0 && <input type="hidden" name={SECRETS} value={secrets.join(' ')} />}
       {problem && <Alert>{problem}</Alert>}
       {children}
@@ -111,7 +111,7 @@ export const ButtonForm = ({ visit, to, label, values = {}, isDangerous, isMain 
     </form>
   ) : null
 
-export const idOf = (name: string): string => `campo-${name.replaceAll('.', '-')}`
+export const toFieldId = (name: string): string => `campo-${name.replaceAll('.', '-')}`
 
 interface FieldListProps {
   readonly fields: Fields
@@ -171,7 +171,7 @@ interface FieldProps {
 
 const FieldPart = ({ name, field, filled, isFirstWrong }: FieldProps) => {
   const errors = filled.errors[name] ?? []
-  const id = idOf(name)
+  const id = toFieldId(name)
   const described = [field.hint && `${id}-dica`, errors.length > 0 && `${id}-erro`].filter(Boolean).join(' ')
   const isGroup = field.kind.control.as === 'checkboxes'
   const attributes = {
@@ -424,6 +424,7 @@ export async function uploadPicture(
   { file }: FormSubmission,
   { set, refused }: PictureUpload,
 ): Promise<Redirect | PanelPage> {
-  const answer = file && file.length > 0 ? await set(Buffer.from(file)) : invalid('content', 'precisa de um arquivo')
-  return isRefusal(answer) ? { ...refused(answer), status: httpStatusOf(answer.refused) } : answer
+  const answer =
+    file && file.length > 0 ? await set(Buffer.from(file)) : refuseField('content', 'precisa de um arquivo')
+  return isRefusal(answer) ? { ...refused(answer), status: toHttpStatus(answer.refused) } : answer
 }

@@ -2,20 +2,20 @@ import type { ComponentChildren } from 'preact'
 import type { z } from 'zod'
 import type { Refusal } from '#domain/refusals.ts'
 import { pathId } from '#http/paths.ts'
-import { httpStatusOf } from '#http/problems.ts'
+import { toHttpStatus } from '#http/problems.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { DryRun } from '#ledger/write/dry-run.ts'
 import { APPROVAL_FIELDS, withApproval } from '../approval.ts'
 import {
   BEFORE,
-  beforeOf,
-  changedFields,
   checkForm,
   type Fields,
   type FilledForm,
-  filledFrom,
-  filledWith,
+  fillFromBody,
+  fillFromRecord,
+  formatBefore,
   formText,
+  pickChangedFields,
   staleFields,
 } from '../forms/panel-form.ts'
 import type {
@@ -92,8 +92,8 @@ async function emptyForm<S>(page: FormPage<S>, visit: PageContext): Promise<Pane
   if (obstacle !== null)
     return obstaclePage(page.title(subject), obstacle, page.back(subject), page.instead?.(subject, visit))
   const fields = await fieldsWithApproval(page, visit, subject)
-  const filled = filledFrom(fields, page.initial?.(subject, visit) ?? {}, visit.readModel.timezone)
-  return toFormPage(page, visit, subject, { fields, filled, before: beforeOf(filled) })
+  const filled = fillFromRecord(fields, page.initial?.(subject, visit) ?? {}, visit.readModel.timezone)
+  return toFormPage(page, visit, subject, { fields, filled, before: formatBefore(filled) })
 }
 
 /** The page with the submitted values and the refusal. */
@@ -104,11 +104,11 @@ async function refusedForm<S>(
   refusal: Refusal,
 ): Promise<PanelPage> {
   const fields = await fieldsWithApproval(page, submission, subject)
-  const filled = filledWith(fields, submission.form, refusal)
+  const filled = fillFromBody(fields, submission.form, refusal)
   const problem = (await page.problem?.(refusal, submission)) ?? filled.problem
   const before = formText(submission.form, BEFORE)
   const shown = await toFormPage(page, submission, subject, { fields, filled, problem, before })
-  return { ...shown, status: httpStatusOf(refusal.refused) }
+  return { ...shown, status: toHttpStatus(refusal.refused) }
 }
 
 /**
@@ -122,13 +122,13 @@ async function staleForm<S>(
   fields: Fields,
 ): Promise<PanelPage | null> {
   const { form, readModel } = submission
-  const present = filledFrom(fields, page.initial?.(subject, submission) ?? {}, readModel.timezone)
+  const present = fillFromRecord(fields, page.initial?.(subject, submission) ?? {}, readModel.timezone)
   const errors = staleFields(fields, form, present)
   if (Object.keys(errors).length === 0) return null
   const problem =
     'Este cadastro mudou enquanto o formulário estava aberto. Confira os campos indicados e envie de novo.'
-  const filled = { ...filledWith(fields, form), errors, problem }
-  const shown = await toFormPage(page, submission, subject, { fields, filled, before: beforeOf(present) })
+  const filled = { ...fillFromBody(fields, form), errors, problem }
+  const shown = await toFormPage(page, submission, subject, { fields, filled, before: formatBefore(present) })
   return { ...shown, status: 409 }
 }
 
@@ -142,7 +142,7 @@ async function refilledForm<S>(page: FormPage<S>, submission: FormSubmission): P
 
 async function filledForm<S>(page: FormPage<S>, submission: FormSubmission, subject: S): Promise<PanelPage> {
   const fields = await fieldsWithApproval(page, submission, subject)
-  const filled = filledWith(fields, submission.form)
+  const filled = fillFromBody(fields, submission.form)
   return toFormPage(page, submission, subject, { fields, filled, before: formText(submission.form, BEFORE) })
 }
 
@@ -262,7 +262,7 @@ export const formRoute = <S, I>(sent: FormOfPage<S, I>): FormRoute => ({
     const stale = await sent.stale?.(submission, subject, fields)
     // A form that is sent again has the answer of the first time.
     if (stale && !(await submission.isRepeated())) return stale
-    const read = sent.isOfChanges ? changedFields(fields, form) : fields
+    const read = sent.isOfChanges ? pickChangedFields(fields, form) : fields
     const typed = checkForm(sent.schema, read, form, readModel.timezone)
     const told: DryRun[] = []
     const isTried = sent.showsChanges === true && formText(form, TRY) !== ''
@@ -325,7 +325,7 @@ export function removalPages<S>(removal: RemovalPages<S>): PanelRoute[] {
 const refusedPage = (refusal: Refusal): PanelPage => ({
   title: 'Não foi possível concluir',
   body: <Alert>{refusalMessage(refusal)}</Alert>,
-  status: httpStatusOf(refusal.refused),
+  status: toHttpStatus(refusal.refused),
 })
 
 /**

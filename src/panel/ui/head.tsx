@@ -127,7 +127,7 @@ const ActionPart = ({ action: { label, to, parameters, values, prints }, visit, 
     </ButtonLink>
   )
 
-export const counted = (count: number, one: string, many: string): string =>
+export const pluralize = (count: number, one: string, many: string): string =>
   Math.abs(count) === 1 ? `${count} ${one}` : `${formatCount(count)} ${many}`
 
 /** Name of a way of paying; tills may have named payment types that do not exist. */

@@ -5,7 +5,7 @@ import { describeIssues, type Refusal, refuse } from '#domain/refusals.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { toText } from '#lib/memory.ts'
 import type { Page as ListPage } from '#queries/record-queries.ts'
-import { type Fields, type FilledForm, filledWith, filterProblems } from '../forms/panel-form.ts'
+import { type Fields, type FilledForm, fillFromBody, filterProblems } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { PageAction, PageContext } from '../panel-route.ts'
 import { FilterChips, FilterProblems, Filters, PrintedFilters } from './filters.tsx'
@@ -181,7 +181,7 @@ const USUAL_SIZE = '50'
 const sizeOf = ({ linhas = '' }: PageContext['query']): string => (SIZES.includes(linhas) ? linhas : USUAL_SIZE)
 
 /** Values of the address's filters, as queries take them. */
-export const filterValuesOf = ({ query, readModel }: PageContext, filters: Fields): Record<string, string> =>
+export const readFilterValues = ({ query, readModel }: PageContext, filters: Fields): Record<string, string> =>
   Object.fromEntries(
     Object.entries(filters).flatMap(([name, { kind }]) => {
       const typed = query[name]?.trim()
@@ -201,12 +201,12 @@ export async function readListPage<R>(
 ): Promise<ListedRecords<R>> {
   const { query } = visit
   const { cursor, ordem } = query
-  const asked = { ...filterValuesOf(visit, filters), ...(cursor && { cursor }) }
+  const asked = { ...readFilterValues(visit, filters), ...(cursor && { cursor }) }
   const wanted = { limit: Number(sizeOf(query)), order: ordem }
   const found = filterProblems(filters, query) ?? (await read(visit, asked, wanted))
-  if (isRefusal(found)) return { filled: filledWith(filters, query, found), rows: [], next: null }
+  if (isRefusal(found)) return { filled: fillFromBody(filters, query, found), rows: [], next: null }
   const summary = await summarize?.(visit, asked)
-  return { filled: filledWith(filters, query), rows: recordsOnPage(found), next: found.next, summary }
+  return { filled: fillFromBody(filters, query), rows: recordsOnPage(found), next: found.next, summary }
 }
 
 /** Frequent filter with a chip that toggles it. */

@@ -199,7 +199,7 @@ async function showRecord<R extends { id: number }>(
 const DUPLICATE = 'parecido'
 
 /** The page of a saved record, with the record that a warning names. */
-export function savedAt(to: string, flash: FlashCode, { meta }: Answer): Redirect {
+export function toSavedRecord(to: string, flash: FlashCode, { meta }: Answer): Redirect {
   const { warnings = [] } = (meta ? JSON.parse(meta) : {}) as Partial<CommandWarnings>
   const other = warnings.find(({ conflicting_id }) => conflicting_id !== undefined)
   return { to, flash, ...(other && { parameters: { [DUPLICATE]: String(other.conflicting_id) } }) }
@@ -249,7 +249,7 @@ const createPages = <R extends { id: number }>({
     async act(submission, _, input) {
       const answer = await submission.run(create.command, input)
       if (isRefusal(answer)) return answer
-      return savedAt(`${path}/${(answer.record as R).id}`, create.flash ?? 'criado', answer)
+      return toSavedRecord(`${path}/${(answer.record as R).id}`, create.flash ?? 'criado', answer)
     },
   })
 
@@ -274,7 +274,7 @@ function updatePages<R extends { id: number }>(pages: RecordPages<R>): PanelRout
     schema: update.schema,
     async act(submission, { id }, changes) {
       const answer = await submission.run(update.command, { id, changes })
-      return isRefusal(answer) ? answer : savedAt(`${path}/${id}`, 'alterado', answer)
+      return isRefusal(answer) ? answer : toSavedRecord(`${path}/${id}`, 'alterado', answer)
     },
   })
 }

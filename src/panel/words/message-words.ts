@@ -2,7 +2,7 @@ import { fromCents } from '#domain/money.ts'
 import { formatMoney } from '#domain/person-values.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import type { LimitedPermission, Permission, Role } from '#domain/rights.ts'
-import { type FailureReason, httpMessageOf, type Problem, type ProblemCode } from '#http/problems.ts'
+import { type FailureReason, type Problem, type ProblemCode, toHttpMessage } from '#http/problems.ts'
 
 /** Messages after an action. The address has only the code, so that a link cannot inject text. */
 export const FLASHES = {
@@ -103,9 +103,9 @@ const NEUTRAL: ReadonlySet<FlashCode> = new Set([
   'de-volta',
 ])
 
-export const flashClassOf = (code: FlashCode): string => (NEUTRAL.has(code) ? 'notice neutral' : 'notice')
+export const toFlashClass = (code: FlashCode): string => (NEUTRAL.has(code) ? 'notice neutral' : 'notice')
 
-export const flashOf = (code: string | undefined): FlashCode | null =>
+export const parseFlash = (code: string | undefined): FlashCode | null =>
   code !== undefined && Object.hasOwn(FLASHES, code) ? (code as FlashCode) : null
 
 export const ROLE_NAMES: Readonly<Record<Role, string>> = {
@@ -206,7 +206,7 @@ const REFUSAL_TEXTS: Partial<Record<Refusal['refused'], string>> = {
 }
 
 export const refusalMessage = ({ refused, details }: Refusal): string =>
-  refused === 'permission_required' ? lackingText(details) : (REFUSAL_TEXTS[refused] ?? httpMessageOf(refused))
+  refused === 'permission_required' ? lackingText(details) : (REFUSAL_TEXTS[refused] ?? toHttpMessage(refused))
 
 /** The permission that a user lacks, or the limit that the operation exceeds. */
 function lackingText({ permission, limit }: Refusal['details'] = {}): string {

@@ -1,5 +1,5 @@
 import { fromCents } from '#domain/money.ts'
-import { type CARD_BRANDS, PAYMENT_METHOD_NAMES, receivedCents, stateInPortuguese } from '#domain/payment-rules.ts'
+import { type CARD_BRANDS, PAYMENT_METHOD_NAMES, stateInPortuguese, sumReceived } from '#domain/payment-rules.ts'
 import * as format from '#domain/person-values.ts'
 import {
   formatDateTime,
@@ -282,7 +282,7 @@ function paidAccount(verb: string, data: DataOf<'ReceivablePaymentReceived'>, te
     ['a mais', excess],
   ].flatMap(([name, value]) => (value === '0.00' ? [] : `${name} ${formatMoney(value as string)}`))
   const more = parts.length === 0 ? '' : ` (conta ${formatMoney(amount)}, ${parts.join(', ')})`
-  const received = formatMoney(fromCents(receivedCents(data)))
+  const received = formatMoney(fromCents(sumReceived(data)))
   return `${verb} ${received}${more} em ${formatDay(paid_on)}${byMethod(payment_method, text)}`
 }
 
@@ -385,7 +385,7 @@ const SENTENCES: Sentences = {
 }
 
 /** An event in one sentence; fields that it changed are not in it. */
-export function sentenceOf({ type, data }: Pick<Envelope, 'type' | 'data'>, timezone: string): string {
+export function toSentence({ type, data }: Pick<Envelope, 'type' | 'data'>, timezone: string): string {
   const sentence = Object.hasOwn(SENTENCES, type) ? SENTENCES[type as EventName] : undefined
   const text: ValueText = (name, value) => textOfValue(name, value, timezone)
   return sentence ? (sentence as (...of: unknown[]) => string)(data, text, timezone) : eventName(type)

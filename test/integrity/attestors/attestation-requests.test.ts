@@ -10,9 +10,9 @@ import type { Served } from '#demo/serve-locally.ts'
 import {
   type AttestationRequests,
   attestationStatuses,
+  loadTokens,
   requestAttestations,
-  tokenDirectoryOf,
-  tokensOf,
+  tokenDirectory,
 } from '#integrity/attestations.ts'
 import { type AttestorSettings, attestorNames, createAttestors } from '#integrity/attestor-settings.ts'
 import {
@@ -27,8 +27,8 @@ import { openKeyRing } from '#integrity/checkpoint-keys.ts'
 import type { SignedCheckpoint } from '#integrity/checkpoint-log.ts'
 import { runCheckpointRound } from '#integrity/checkpoint-schedule.ts'
 import type { Sealing } from '#integrity/checkpoints.ts'
-import { logInclusionOf, newestInstallationCheckpoint } from '#integrity/installation-log.ts'
-import { openNote, signNote, verifierKey, vkeyOf } from '#integrity/note.ts'
+import { newestInstallationCheckpoint, proveLogInclusion } from '#integrity/installation-log.ts'
+import { formatVkey, openNote, signNote, verifierKey } from '#integrity/note.ts'
 import { createProofServices } from '#integrity/sale-receipts.ts'
 import { createPostgresStore } from '#ledger/stores/postgres-store.ts'
 import { createPool } from '#postgres/pool.ts'
@@ -119,7 +119,7 @@ describe('attestation requests', () => {
   }
 
   const settings = (given: Partial<AttestorSettings> = {}): AttestorSettings => ({
-    WITNESS_URLS: [{ url: running.url, vkey: vkeyOf(witness.key) }],
+    WITNESS_URLS: [{ url: running.url, vkey: formatVkey(witness.key) }],
     SEAL_TSA_URL: undefined,
     SEAL_TSA_CA_FILE: undefined,
     SEAL_PUSH_URL: undefined,
@@ -140,7 +140,7 @@ describe('attestation requests', () => {
   }
 
   const has = (size: number, count: number) =>
-    until(async () => (await tokensOf(pool, size)).length === count, { what: `${count} tokens of ${size}` })
+    until(async () => (await loadTokens(pool, size)).length === count, { what: `${count} tokens of ${size}` })
   const again = async () => {
     await pool.query('update ops.attestors set due_at = clock_timestamp()')
     for (const each of asking) each.now()
@@ -155,23 +155,23 @@ describe('attestation requests', () => {
     await has(later.size, 3)
     expect(authority.asked).to.deep.equal([checkpoint.size, later.size])
     expect(errors).to.deep.equal([])
-    const tokens = await tokensOf(pool, later.size)
+    const tokens = await loadTokens(pool, later.size)
     expect(tokens.map(({ kind }) => kind)).to.have.members(['cosignature', 'time_stamp', 'copy'])
-    const files = await readdir(tokenDirectoryOf(sealing.directory))
+    const files = await readdir(tokenDirectory(sealing.directory))
     const size = String(later.size).padStart(16, '0')
     const names = [`${size}-witness.example_w1.cosigned`, `${size}-https_tsa.example.tsr`, `${size}.text`]
     expect(files).to.include.members(names)
     const [note, stamp, text] = await Promise.all(
-      names.map((name) => readFile(join(tokenDirectoryOf(sealing.directory), name), 'utf8')),
+      names.map((name) => readFile(join(tokenDirectory(sealing.directory), name), 'utf8')),
     )
     expect(openNote(note ?? '', [witness.key])?.text).to.equal(text)
     expect([stamp, text]).to.deep.equal(['token', formatCheckpoint(later)])
     expect(await readFile(join(root, 'copies', nameOfCopy(later)), 'utf8')).to.equal(later.note)
     // The inclusion proof of a company contains the cosignatures of the log.
-    const { proof } = (await logInclusionOf(pool, companyId)) ?? { proof: '' }
+    const { proof } = (await proveLogInclusion(pool, companyId)) ?? { proof: '' }
     expect(openNote(parseProof(proof)?.checkpoint ?? '', [witness.key])?.signedBy).to.have.length(1)
     await tamperBy(pool, `update ops.checkpoint_tokens set token = 'no line' where kind = 'cosignature'`)
-    expect(parseProof((await logInclusionOf(pool, companyId))?.proof ?? '')?.checkpoint).to.equal(later.note)
+    expect(parseProof((await proveLogInclusion(pool, companyId))?.proof ?? '')?.checkpoint).to.equal(later.note)
   })
 
   it('goes on with other attestors while one is down, and catches up [PROOF-67]', async () => {
@@ -314,7 +314,7 @@ describe('attestation requests', () => {
   })
 
   it('are configured by settings with clear error messages [PROOF-69]', () => {
-    const vkey = vkeyOf(witness.key)
+    const vkey = formatVkey(witness.key)
     const read = (WITNESS_URLS: string) => readConfig({ WITNESS_URLS }).WITNESS_URLS
     expect(read(`https://w.example/a/ ${vkey}, http://127.0.0.1:8 ${vkey}`)).to.deep.equal([
       { url: 'https://w.example/a', vkey },

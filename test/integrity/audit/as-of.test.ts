@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { expect } from 'chai'
-import { answerAsOf, readAsOf } from '#api/read-as-of.ts'
-import { type AsOfCore, type AsOfMoment, PastUnavailable, withCompanyAsOf } from '#integrity/as-of.ts'
+import { answerPast, readPast } from '#api/read-as-of.ts'
+import { type AsOfCore, type AsOfMoment, PastUnavailable, withPastCompany } from '#integrity/as-of.ts'
 import { checkTables, checkTablesOnSchedule, findTableCheck } from '#integrity/table-checks.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { createKeyedSemaphore, type KeyedSemaphore } from '#lib/fair-sharing.ts'
@@ -38,7 +38,7 @@ describe('as-of reads', () => {
   }
 
   it('end at their deadline, together with the current statement [ASOF-5]', async () => {
-    const late = withCompanyAsOf(core(300), company.id, { revision: 0 }, ({ source }) =>
+    const late = withPastCompany(core(300), company.id, { revision: 0 }, ({ source }) =>
       source.send({ text: 'select pg_sleep(60)', tables: [] }),
     )
     expect(await reasonOf(late)).to.equal('as_of_timeout')
@@ -48,14 +48,14 @@ describe('as-of reads', () => {
   it('end if the client disconnects, and free the slot for the next one [ASOF-5]', async () => {
     const bounded = core(60_000)
     const gone = new AbortController()
-    const left = withCompanyAsOf(
+    const left = withPastCompany(
       bounded,
       company.id,
       { revision: 0 },
       ({ source }) => source.send({ text: 'select pg_sleep(60)', tables: [] }),
       gone.signal,
     )
-    const next = withCompanyAsOf(bounded, company.id, { revision: 0 }, async () => ({ value: 'shown' }))
+    const next = withPastCompany(bounded, company.id, { revision: 0 }, async () => ({ value: 'shown' }))
     await until(async () => (await sleeping()) === 1)
     gone.abort()
     expect(await reasonOf(left)).to.include('canceling statement')
@@ -71,7 +71,7 @@ describe('as-of reads', () => {
       finish = resolve
     })
     const look = (companyId: number, work = async () => {}) =>
-      withCompanyAsOf(bounded, companyId, { revision: 0 }, async () => ({ done: await work() }))
+      withPastCompany(bounded, companyId, { revision: 0 }, async () => ({ done: await work() }))
     const first = look(company.id, () => held)
     const second = look(company.id)
     expect(await reasonOf(look(company.id))).to.equal('as_of_busy')
@@ -150,7 +150,7 @@ describe('moments of as-of reads', () => {
     })
 
     const nameAt = async (at: AsOfMoment): Promise<string | null> => {
-      const answer = await readAsOf(api.core, company.id, at, `/api/v1/customers/${customer}`)
+      const answer = await readPast(api.core, company.id, at, `/api/v1/customers/${customer}`)
       return isRefusal(answer) ? answer.refused : JSON.parse(String(answer.body)).data.name
     }
     const eventOf = (type: string): Json => events.find((event) => event.type === type)
@@ -183,7 +183,7 @@ describe('moments of as-of reads', () => {
       const { revision } = (await company.get('/events?types=ReceivableCreated')).body.data[0]
       const later = await visit(company, { revision }, async (asOf) => ({
         asOf,
-        answer: await answerAsOf(asOf, `/finance/receivables/${id}`),
+        answer: await answerPast(asOf, `/finance/receivables/${id}`),
       }))
       expect(JSON.parse(bodyOf(later.answer)).data.is_overdue).to.equal(later.asOf.calendar.today > due_date)
       const time = '2199-01-01T20:00:00.000Z'
@@ -197,17 +197,17 @@ describe('moments of as-of reads', () => {
       const head = await follow(company)
       present()
       for (const at of [{ revision: -1 }, { revision: head + 1 }, { time: '2020-01-01T00:00:00.000Z' }]) {
-        const answer = await readAsOf(api.core, company.id, at, '/customers')
+        const answer = await readPast(api.core, company.id, at, '/customers')
         expect(fieldsOf(answer), JSON.stringify(at)).to.deep.equal(['at'])
       }
-      expect(await readAsOf(api.core, 999_999, { revision: 0 }, '/customers')).to.include({ refused: 'not_found' })
+      expect(await readPast(api.core, 999_999, { revision: 0 }, '/customers')).to.include({ refused: 'not_found' })
     })
 
     it('is refused for data outside the ledger, and for anything but GET [ASOF-3]', async () => {
       await company.post('/webhooks', { url: 'https://erp.example/x', events: ['basic'] })
       const revision = await follow(company)
       present()
-      const ask = (target: string) => readAsOf(api.core, company.id, { revision }, target)
+      const ask = (target: string) => readPast(api.core, company.id, { revision }, target)
       for (const target of [
         '/webhooks',
         '/webhooks/1',
@@ -232,7 +232,7 @@ describe('moments of as-of reads', () => {
       const { id } = (await other.post('/customers', { name: 'Caio' })).body.data
       const revision = await follow(company)
       present()
-      expect(await readAsOf(api.core, company.id, { revision }, `/customers/${id}`)).to.deep.equal({
+      expect(await readPast(api.core, company.id, { revision }, `/customers/${id}`)).to.deep.equal({
         refused: 'not_found',
       })
     })
@@ -248,7 +248,7 @@ describe('moments of as-of reads', () => {
     it('are dropped after the work, also after a failure [ASOF-3]', async () => {
       const company = await api.company()
       const during = await visit(company, { revision: 0 }, async (asOf) => {
-        await answerAsOf(asOf, '/customers')
+        await answerPast(asOf, '/customers')
         return temporary(asOf.source)
       })
       expect(during).to.be.at.least(3)
@@ -263,7 +263,7 @@ describe('moments of as-of reads', () => {
       const answer = await visit(company, { revision: 0 }, async (asOf) => {
         const { rows } = await asOf.source.send<{ pid: number }>({ text: 'select pg_backend_pid() as pid', tables: [] })
         await api.core.pool.query('select pg_terminate_backend($1)', [rows[0]?.pid])
-        return answerAsOf(asOf, '/customers').catch((error: unknown) => error)
+        return answerPast(asOf, '/customers').catch((error: unknown) => error)
       })
       expect(answer).to.be.instanceOf(Error)
       await until(async () => (await temporary()) === 0)
@@ -279,7 +279,7 @@ describe('moments of as-of reads', () => {
           visit(
             company,
             { revision: last - n },
-            async (asOf) => JSON.parse(bodyOf(await answerAsOf(asOf, '/customers'))).data.length,
+            async (asOf) => JSON.parse(bodyOf(await answerPast(asOf, '/customers'))).data.length,
           ),
         ),
       )

@@ -7,7 +7,7 @@ import type { Pool } from 'pg'
 import { recordDownload } from '#integrity/audit-pack.ts'
 import { exportLines, verifyExport } from '#integrity/ledger-export.ts'
 import type { Anchor } from '#integrity/verify.ts'
-import { GENESIS_HASH, hashOf, streamOf } from '#ledger/command.ts'
+import { GENESIS_HASH, hashEnvelope, streamName } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { createPostgresStore } from '#ledger/stores/postgres-store.ts'
 import { createPool } from '#postgres/pool.ts'
@@ -59,7 +59,7 @@ describe('an export', () => {
     expect(lines.pop()).to.equal('')
     expect(lines.map((line) => JSON.parse(line))).to.deep.equal(events)
     expect(await verify(whole)).to.deep.equal({
-      stream: streamOf(companyId),
+      stream: streamName(companyId),
       from: 0,
       valid: true,
       checked: LENGTH,
@@ -123,7 +123,7 @@ describe('an export', () => {
     const { hash: _, ...event } = JSON.parse(whole.split('\n')[0] as string)
     const lineOf = (text: string) => {
       const hashed = { ...event, data: { text } }
-      return JSON.stringify({ ...hashed, hash: hashOf(hashed) })
+      return JSON.stringify({ ...hashed, hash: hashEnvelope(hashed) })
     }
     const replaced = lineOf('a\ufffdb')
     expect((await verify(replaced)).valid).to.equal(true)

@@ -1,6 +1,6 @@
 import type { ReadAnswer } from '#api/api-route.ts'
 import type { Refusal } from '#domain/refusals.ts'
-import { type AsOfMoment, type CompanyAsOf, withCompanyAsOf } from '#integrity/as-of.ts'
+import { type AsOfMoment, type CompanyAsOf, withPastCompany } from '#integrity/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { TestApi, TestCompany } from '../../support/api.ts'
 import { useApi } from '../../support/use-api.ts'
@@ -35,7 +35,7 @@ export function usePast(): Past {
       now = ''
     },
     async visit(company, at, work) {
-      const done = await withCompanyAsOf(api.core, company.id, at, async (asOf) => ({ value: await work(asOf) }))
+      const done = await withPastCompany(api.core, company.id, at, async (asOf) => ({ value: await work(asOf) }))
       if (isRefusal(done)) throw new Error(JSON.stringify(done))
       return done.value
     },

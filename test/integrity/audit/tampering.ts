@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/command.ts'
+import { type Envelope, GENESIS_HASH, hashEnvelope, streamName } from '#ledger/command.ts'
 import { createPostgresStore } from '#ledger/stores/postgres-store.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { type Sketch, sealedAfter } from '../../ledger/sealed-events.ts'
@@ -24,10 +24,10 @@ export async function writeLedger(pool: Pool, events: number | readonly Sketch[]
           data: { id: 1 + (n % 3), by: n },
         }))
       : events
-  const sealed = sealedAfter(streamOf(companyId), null, sketches)
+  const sealed = sealedAfter(streamName(companyId), null, sketches)
   if (sealed.length > 0) {
     const store = createPostgresStore(pool)
-    const append = { stream: streamOf(companyId), expectedRevision: -1, commands: [sealed] }
+    const append = { stream: streamName(companyId), expectedRevision: -1, commands: [sealed] }
     await inTransaction(pool, (tx) => store.append([append], tx))
   }
   await notePosition(pool, companyId, sealed.at(-1) ?? { revision: -1, hash: GENESIS_HASH })
@@ -51,7 +51,7 @@ export async function notePosition(
 export async function eventsOf(pool: Pool, companyId: number): Promise<Envelope[]> {
   const { rows } = await pool.query<{ envelope: Envelope }>(
     'select envelope from ledger.events where stream = $1 order by revision',
-    [streamOf(companyId)],
+    [streamName(companyId)],
   )
   return rows.map(({ envelope }) => envelope)
 }
@@ -59,7 +59,7 @@ export async function eventsOf(pool: Pool, companyId: number): Promise<Envelope[
 /** The event with changes and a matching hash. */
 export function rehashed(event: Envelope, changes: Partial<Envelope>): Envelope {
   const { hash: _, data, ...head } = { ...event, ...changes }
-  return { ...head, hash: hashOf({ ...head, data }), data }
+  return { ...head, hash: hashEnvelope({ ...head, data }), data }
 }
 
 /** Replaces a stored envelope, with matching columns. */
@@ -68,7 +68,7 @@ export async function replaceEvent(pool: Pool, companyId: number, revision: numb
     pool,
     `update ledger.events set envelope = $3, id = $4, type = $5, subject = $6, recorded_at = $7
      where stream = $1 and revision = $2`,
-    [streamOf(companyId), revision, JSON.stringify(event), event.id, event.type, event.subject, event.recorded_at],
+    [streamName(companyId), revision, JSON.stringify(event), event.id, event.type, event.subject, event.recorded_at],
   )
 }
 
@@ -77,13 +77,13 @@ export async function insertEvent(pool: Pool, companyId: number, revision: numbe
   await pool.query(
     `insert into ledger.events (stream, revision, id, type, subject, recorded_at, envelope)
      values ($1, $2, $3, $4, $5, $6, $7)`,
-    [streamOf(companyId), revision, event.id, event.type, event.subject, event.recorded_at, JSON.stringify(event)],
+    [streamName(companyId), revision, event.id, event.type, event.subject, event.recorded_at, JSON.stringify(event)],
   )
 }
 
 export const removeEvents = (pool: Pool, companyId: number, from: number, to: number) =>
   tamperBy(pool, 'delete from ledger.events where stream = $1 and revision between $2 and $3', [
-    streamOf(companyId),
+    streamName(companyId),
     from,
     to,
   ])

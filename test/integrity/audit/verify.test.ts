@@ -7,7 +7,7 @@ import { load } from '#cli/perform.ts'
 import { appenderFrom, checkRoots, leafHash } from '#integrity/merkle.ts'
 import { checkTables, checkTablesOnSchedule, findTableCheck, tableCheckFigures } from '#integrity/table-checks.ts'
 import { createVerifier, type Verification, type VerifyOptions, verifyLedger } from '#integrity/verify.ts'
-import { GENESIS_HASH, streamOf } from '#ledger/command.ts'
+import { GENESIS_HASH, streamName } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { createPostgresStore } from '#ledger/stores/postgres-store.ts'
 import { Unavailable } from '#lib/errors.ts'
@@ -80,7 +80,7 @@ describe('verification of a stored ledger', () => {
   /** Changes columns of the row of revision 3. */
   const set = (companyId: number, assignment: string, ...values: unknown[]) =>
     tamperBy(ledgers.pool, `update ledger.events set ${assignment} where stream = $1 and revision = 3`, [
-      streamOf(companyId),
+      streamName(companyId),
       ...values,
     ])
 
@@ -167,7 +167,7 @@ describe('verification of a stored ledger', () => {
           const after = before.slice(0, at) + (how === 'remove' ? '' : character) + rest
           fc.pre(after !== before && isJson(after))
           await tamperBy(ledgers.pool, 'update ledger.events set envelope = $3 where stream = $1 and revision = $2', [
-            streamOf(companyId),
+            streamName(companyId),
             revision,
             after,
           ])
@@ -182,7 +182,7 @@ describe('verification of a stored ledger', () => {
     // 200 rows are fetched at a time, in parallel with the checks of the previous ones.
     const companyId = await writeLedger(ledgers.pool, 500)
     const events = await eventsOf(ledgers.pool, companyId)
-    const more = sealedAfter(streamOf(companyId), events.at(-1) ?? null, [{}, {}])
+    const more = sealedAfter(streamName(companyId), events.at(-1) ?? null, [{}, {}])
     let appended = false
     const growing: EventStore = {
       ...ledgers.store,
@@ -204,12 +204,12 @@ describe('verification of a stored ledger', () => {
     const outside = createOutsideStore()
     const companyId = await writeLedger(ledgers.pool, 2)
     const known = await eventsOf(ledgers.pool, companyId)
-    const more = sealedAfter(streamOf(companyId), known.at(-1) ?? null, [{}])
-    const append = { stream: streamOf(companyId), expectedRevision: -1, commands: [[...known, ...more]] }
+    const more = sealedAfter(streamName(companyId), known.at(-1) ?? null, [{}])
+    const append = { stream: streamName(companyId), expectedRevision: -1, commands: [[...known, ...more]] }
     await outside.append([append], { query: () => Promise.reject(new Error('has no transaction')) })
     const found = await verifyLedger({ pool: ledgers.pool, store: outside }, companyId)
     expect(found).to.include({ valid: true, checked: 3 })
-    const event = outside.events(streamOf(companyId))[1] as { data: object }
+    const event = outside.events(streamName(companyId))[1] as { data: object }
     event.data = { id: 1, by: 5 }
     const altered = await verifyLedger({ pool: ledgers.pool, store: outside }, companyId)
     expect(altered.first_error).to.deep.equal({ revision: 1, reason: 'wrong_hash' })
@@ -288,7 +288,7 @@ describe('verification of the order of a stored ledger', () => {
     ] as const) {
       const companyId = await writeLedger(ledgers.pool, LENGTH)
       const events = await eventsOf(ledgers.pool, companyId)
-      const [extra] = sealedAfter(streamOf(companyId), events.at(-1) ?? null, [{}])
+      const [extra] = sealedAfter(streamName(companyId), events.at(-1) ?? null, [{}])
       if (extra) await insertEvent(ledgers.pool, companyId, revision, extra)
       const { valid, first_error } = await verify(companyId)
       expect(valid).to.equal(false)
@@ -299,7 +299,7 @@ describe('verification of the order of a stored ledger', () => {
   it('finds an event inserted in the middle if later ones were renumbered [AUDIT-1]', async () => {
     const companyId = await writeLedger(ledgers.pool, LENGTH)
     const events = await eventsOf(ledgers.pool, companyId)
-    const [extra] = sealedAfter(streamOf(companyId), events[2] ?? null, [{ data: { id: 1, by: 99 } }])
+    const [extra] = sealedAfter(streamName(companyId), events[2] ?? null, [{ data: { id: 1, by: 99 } }])
     await removeEvents(ledgers.pool, companyId, 3, LENGTH)
     for (const [n, event] of [extra, ...events.slice(3)].entries())
       if (event) await insertEvent(ledgers.pool, companyId, 3 + n, { ...event, revision: 3 + n })

@@ -5,31 +5,31 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import {
+  companyOrigin,
   formatCheckpoint,
-  installationOriginOf,
-  originOf,
+  installationOrigin,
   parseCheckpoint,
   parseOrigin,
   parseProof,
   proofText,
 } from '#integrity/checkpoint.ts'
-import { type Inconsistency, type InstallationView, inconsistencyOf } from '#integrity/installation-check.ts'
+import { findInconsistency, type Inconsistency, type InstallationView } from '#integrity/installation-check.ts'
 import { EMPTY_ROOT, leafHash } from '#integrity/merkle.ts'
 import {
   COSIGNATURE,
   cosignatureLine,
-  keyIdOf,
+  formatVkey,
+  hashPublicKey,
   makeSigningKey,
   openNote,
   parseNote,
   parseVkey,
-  pemOf,
   readPublicKeys,
   readSigningKey,
   signNote,
+  toPem,
   type VerifierKey,
   verifierKey,
-  vkeyOf,
 } from '#integrity/note.ts'
 import { idFloor } from '#integrity/restore.ts'
 
@@ -42,14 +42,14 @@ CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=
 describe('checkpoints', () => {
   it('have three lines: origin, size, root [PROOF-2, CELL-9]', () => {
     const checkpoint = parseCheckpoint(TEXT)
-    expect(checkpoint?.origin).to.equal(originOf(INSTALLATION, 7))
+    expect(checkpoint?.origin).to.equal(companyOrigin(INSTALLATION, 7))
     expect(checkpoint?.size).to.equal(20_852_163)
     expect(checkpoint && formatCheckpoint(checkpoint)).to.equal(TEXT)
-    expect(installationOriginOf({ installationId: INSTALLATION, cell: 0 })).to.equal(`tillbook/${INSTALLATION}`)
-    expect(installationOriginOf({ installationId: INSTALLATION, cell: 2 })).to.equal(`tillbook/${INSTALLATION}/cell-2`)
+    expect(installationOrigin({ installationId: INSTALLATION, cell: 0 })).to.equal(`tillbook/${INSTALLATION}`)
+    expect(installationOrigin({ installationId: INSTALLATION, cell: 2 })).to.equal(`tillbook/${INSTALLATION}/cell-2`)
     expect(parseOrigin(`tillbook/${INSTALLATION}/cell-2`)).to.deep.equal({ companyId: null })
     expect(parseOrigin(`tillbook/${INSTALLATION}/cell-`)).to.equal(null)
-    expect(originOf(INSTALLATION, 7, 2)).to.equal(`tillbook/${INSTALLATION}/company-7/2`)
+    expect(companyOrigin(INSTALLATION, 7, 2)).to.equal(`tillbook/${INSTALLATION}/company-7/2`)
   })
 
   it('are refused in any other form [PROOF-2]', () => {
@@ -70,7 +70,7 @@ describe('checkpoints', () => {
   })
 
   it('make self-contained proofs [PROOF-2]', () => {
-    const checkpoint = `${TEXT}\n— ${originOf(INSTALLATION, 7)} AAAAAAAA\n`
+    const checkpoint = `${TEXT}\n— ${companyOrigin(INSTALLATION, 7)} AAAAAAAA\n`
     const proof = { index: 73_894, hashes: [EMPTY_ROOT, leafHash(EMPTY_ROOT)], checkpoint }
     const text = proofText(proof)
     expect(text.split('\n').slice(0, 2)).to.deep.equal(['c2sp.org/tlog-proof@v1', 'index 73894'])
@@ -103,7 +103,7 @@ describe('signed notes', () => {
   const key = parseVkey(VKEY) as VerifierKey
 
   it('match their specification [PROOF-2]', () => {
-    expect(vkeyOf(key)).to.equal(VKEY)
+    expect(formatVkey(key)).to.equal(VKEY)
     expect(openNote(NOTE, [key])).to.deep.equal({
       text: 'This is an example message.\n',
       signedBy: [{ key, seconds: null }],
@@ -130,7 +130,7 @@ describe('signed notes', () => {
     const line = cosignatureLine(text, witness, 1_679_315_147)
     const known = verifierKey(witness.name, witness.publicKey, COSIGNATURE)
     expect(openNote(note + line, [known])?.signedBy).to.deep.equal([{ key: known, seconds: 1_679_315_147 }])
-    expect(parseVkey(vkeyOf(known))).to.deep.equal(known)
+    expect(parseVkey(formatVkey(known))).to.deep.equal(known)
     const asSignature = { ...known, type: verifierKey('x', witness.publicKey).type }
     expect(openNote(note + line, [asSignature]), 'no signature of a note').to.equal(null)
   })
@@ -263,7 +263,7 @@ const CASES: readonly [why: string, parts: Parts, inconsistency: Inconsistency |
 describe('installation check of database, DATA_DIR and event store', () => {
   for (const [why, parts, inconsistency] of CASES)
     it(`${why}: ${inconsistency ?? 'nothing is wrong'} [OPS-80]`, () => {
-      expect(inconsistencyOf(sight(parts))).to.equal(inconsistency)
+      expect(findInconsistency(sight(parts))).to.equal(inconsistency)
     })
 })
 
@@ -283,11 +283,11 @@ describe('signing keys of checkpoints', () => {
     expect(new Set(keys.map(({ keyId }) => keyId)).size).to.equal(1)
     expect((await stat(keyFile)).mode & 0o777).to.equal(0o600)
     const [{ publicKey, keyId }] = keys as [(typeof keys)[0]]
-    expect(keyIdOf(publicKey)).to.equal(keyId)
+    expect(hashPublicKey(publicKey)).to.equal(keyId)
     expect(await readPublicKeys(keyFile)).to.deep.equal([publicKey])
     const other = await makeSigningKey(join(directory, 'other.pem'))
     const ring = join(directory, 'ring.pem')
-    await writeFile(ring, `${pemOf(publicKey)}${pemOf(other.publicKey)}`)
+    await writeFile(ring, `${toPem(publicKey)}${toPem(other.publicKey)}`)
     expect(await readPublicKeys(ring)).to.deep.equal([publicKey, other.publicKey])
   })
 

@@ -16,7 +16,7 @@ import {
   leafHash,
   type TreeHead,
 } from '#integrity/merkle.ts'
-import { COSIGNATURE, verifierKey, vkeyOf } from '#integrity/note.ts'
+import { COSIGNATURE, formatVkey, verifierKey } from '#integrity/note.ts'
 import {
   createProver,
   type EventProof,
@@ -27,7 +27,7 @@ import {
 } from '#integrity/prover.ts'
 import { emptyTree, growTree, growTrees, headOfTree, ledgerLog, TreeDiffers, type TreeLog } from '#integrity/trees.ts'
 import { verifyLedger } from '#integrity/verify.ts'
-import { type Envelope, GENESIS_HASH, streamOf } from '#ledger/command.ts'
+import { type Envelope, GENESIS_HASH, streamName } from '#ledger/command.ts'
 import type { EventStore, StoredEvent } from '#ledger/port.ts'
 import { createPostgresStore } from '#ledger/stores/postgres-store.ts'
 import { Unavailable } from '#lib/errors.ts'
@@ -147,7 +147,7 @@ describe('proofs through the API', () => {
         .catch((error: unknown) => error),
     ).to.be.instanceOf(TreeDiffers)
     sign(EVENTS)
-    await tamperBy(pool, 'delete from ledger.events where stream = $1 and revision >= 290', [streamOf(companyId)])
+    await tamperBy(pool, 'delete from ledger.events where stream = $1 and revision >= 290', [streamName(companyId)])
     expect(
       await proverOf()
         .inclusion(companyId, 295, null)
@@ -241,7 +241,7 @@ describe('the specification of proofs', () => {
   })
 })
 
-const WITNESS_VKEY = vkeyOf(verifierKey(WITNESS.name, signingKey(14).publicKey, COSIGNATURE))
+const WITNESS_VKEY = formatVkey(verifierKey(WITNESS.name, signingKey(14).publicKey, COSIGNATURE))
 const RUNS = 80
 /** The store takes part in no transaction. */
 const NO_TRANSACTION = undefined as never
@@ -357,7 +357,7 @@ function poolOf(lines: readonly string[]): Pool {
 
 /** Postgres, which stores texts, and an outside store, which stores events. */
 async function storesOf(company: number, world: World, lines: readonly string[]): Promise<EventStore[]> {
-  const stream = streamOf(company)
+  const stream = streamName(company)
   async function* stored(): AsyncGenerator<StoredEvent> {
     for (const json of lines) yield { json, beside: {} }
   }
@@ -475,7 +475,7 @@ describe(`stored trees (${TITLE})`, () => {
     const head = headOf(events.map(({ hash }) => Buffer.from(hash, 'hex')))
     expect(await growTree(pool, ledgerLog(createPostgresStore(pool), companyId))).to.deep.equal(head)
     const outside = createOutsideStore()
-    await outside.append([{ stream: streamOf(companyId), expectedRevision: -1, commands: [events] }], null as never)
+    await outside.append([{ stream: streamName(companyId), expectedRevision: -1, commands: [events] }], null as never)
     await emptyTree(pool, companyId)
     expect(await growTree(pool, ledgerLog(outside, companyId))).to.deep.equal(head)
     expect(await growTree(pool, ledgerLog(outside, companyId + 1_000))).to.deep.equal({ size: 0, root: EMPTY_ROOT })
@@ -488,7 +488,7 @@ describe(`stored trees (${TITLE})`, () => {
       `update ledger.events set envelope = '{"hash": 7}' where`,
     ]) {
       const companyId = await writeLedger(pool, 6)
-      await tamperBy(pool, `${tampering} stream = $1 and revision = 4`, [streamOf(companyId)])
+      await tamperBy(pool, `${tampering} stream = $1 and revision = 4`, [streamName(companyId)])
       expect((await growTree(pool, ledgerLog(store, companyId))).size).to.equal(4)
     }
   })
@@ -498,7 +498,7 @@ describe(`stored trees (${TITLE})`, () => {
     const log = ledgerLog(store, 4_711)
     const write = (count: number, from: number) => {
       const events = sealedAfter(
-        streamOf(4_711),
+        streamName(4_711),
         null,
         Array.from({ length: count }, () => ({ data: { from } })),
       )

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createCustomer } from '#commands/person-commands.ts'
-import { knownRing, verifierKeysOf } from '#integrity/checkpoint-keys.ts'
+import { knownRing, toVerifierKeys } from '#integrity/checkpoint-keys.ts'
 import { makeCheckpoint } from '#integrity/checkpoints.ts'
 import { WritesBlocked } from '#integrity/installation-check.ts'
 import { restore } from '#integrity/restore.ts'
-import { openRestored, restoredNameOf, statementsOf } from '#integrity/restored-statement.ts'
+import { loadStatements, openRestored, restoredName } from '#integrity/restored-statement.ts'
 import { verifyLedger } from '#integrity/verify.ts'
 import { type Envelope, isRefusal } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
@@ -147,19 +147,19 @@ describe('a restored or copied database', () => {
     const after = await makeCheckpoint(core.sealing!, first)
     expect(after?.origin).to.equal(`${before?.origin}/2`)
     const ring = await knownRing(core.sealing!)
-    const [kept] = await statementsOf(core.pool, join(folder, 'seals'), first)
-    const keys = verifierKeysOf(ring, restoredNameOf(ring.installationId))
+    const [kept] = await loadStatements(core.pool, join(folder, 'seals'), first)
+    const keys = toVerifierKeys(ring, restoredName(ring.installationId))
     const said = openRestored(kept?.note ?? '', keys)
     expect(said).to.deep.include({ company_id: first, lost_after: SAID.lost_after, reason: SAID.reason })
     expect(said?.before).to.deep.include({ origin: before?.origin, size: before?.size })
     expect(said?.since).to.deep.include({ origin: after?.origin })
     expect(openRestored(kept?.note.replace('disco', 'nada') ?? '', keys)).to.equal(null)
-    const [other] = await statementsOf(core.pool, join(folder, 'seals'), second)
+    const [other] = await loadStatements(core.pool, join(folder, 'seals'), second)
     expect(openRestored(other?.note ?? '', keys)?.since?.origin).to.equal(
       `tillbook/${ring.installationId}/company-${second}`,
     )
     expect(await verifyLedger(core, first, {})).to.include({ valid: true })
-    const [none] = await statementsOf(core.pool, join(folder, 'seals'), gone)
+    const [none] = await loadStatements(core.pool, join(folder, 'seals'), gone)
     expect(openRestored(none?.note ?? '', keys)).to.deep.include({ company_id: gone, since: null, hash: null })
     const next = await core.pool.query(`select nextval('ops.company_ids') as id`)
     expect(next.rows[0].id).to.be.above(gone)

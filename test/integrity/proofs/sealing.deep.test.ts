@@ -16,12 +16,12 @@ import {
 import type { SignedCheckpoint } from '#integrity/checkpoint-log.ts'
 import { checkpointFigures, runCheckpointRound, scheduleCheckpoints } from '#integrity/checkpoint-schedule.ts'
 import { createCheckpoints, makeCheckpoint, newestCheckpoint, type Sealing } from '#integrity/checkpoints.ts'
-import { installationIdOf } from '#integrity/installation.ts'
-import { logInclusionOf, newestInstallationCheckpoint } from '#integrity/installation-log.ts'
+import { loadInstallationId } from '#integrity/installation.ts'
+import { newestInstallationCheckpoint, proveLogInclusion } from '#integrity/installation-log.ts'
 import { isIncluded, leafHash } from '#integrity/merkle.ts'
 import { makeSigningKey, openNote, readSigningKey, verifierKey } from '#integrity/note.ts'
 import { LedgerNotIntact } from '#integrity/verify.ts'
-import { streamOf } from '#ledger/command.ts'
+import { streamName } from '#ledger/command.ts'
 import { createPostgresStore } from '#ledger/stores/postgres-store.ts'
 import { appendLines } from '#lib/json.ts'
 import { createPool } from '#postgres/pool.ts'
@@ -80,7 +80,7 @@ describe('sealing', () => {
   /** Appends events like the service. */
   async function grow(companyId: number, count: number): Promise<void> {
     const last = (await eventsOf(pool, companyId)).at(-1) ?? null
-    const more = sealedAfter(streamOf(companyId), last, Array(count).fill({}))
+    const more = sealedAfter(streamName(companyId), last, Array(count).fill({}))
     for (const event of more) await insertEvent(pool, companyId, event.revision, event)
     await notePosition(pool, companyId, more.at(-1) as never)
   }
@@ -106,7 +106,7 @@ describe('sealing', () => {
     it('gets a checkpoint of the verified events, on disk and in the database, one per size [PROOF-24]', async () => {
       const companyId = await writeLedger(pool, 5)
       const first = await seal(companyId)
-      const origin = `tillbook/${await installationIdOf(pool)}/company-${companyId}`
+      const origin = `tillbook/${await loadInstallationId(pool)}/company-${companyId}`
       expect(first).to.include({ origin, size: 5, made_at: NOW })
       const ring = await openKeyRing(sealing)
       expect(openNote(first.note, [verifierKey(origin, ring.current.publicKey)])?.text).to.equal(
@@ -140,7 +140,7 @@ describe('sealing', () => {
       }
       const altered = await writeLedger(pool, 5)
       await tamperBy(pool, `update ledger.events set type = 'Other' where stream = $1 and revision = 2`, [
-        streamOf(altered),
+        streamName(altered),
       ])
       expect(await errorOf(seal(altered))).to.be.instanceOf(LedgerNotIntact)
     })
@@ -189,7 +189,7 @@ describe('sealing', () => {
       const events = await eventsOf(pool, companyId)
       await tamperBy(pool, 'delete from ledger.events')
       const append = (from: number, to: number) => ({
-        stream: streamOf(companyId),
+        stream: streamName(companyId),
         expectedRevision: from - 1,
         commands: [events.slice(from, to)],
       })
@@ -228,7 +228,7 @@ describe('sealing', () => {
       const ids = [await writeLedger(pool, 3), await writeLedger(pool, 4), await writeLedger(pool, 0)] as const
       const { made, errors } = await roundOf()
       expect(errors).to.deep.equal([])
-      expect(made).to.include({ origin: `tillbook/${await installationIdOf(pool)}`, size: 2 })
+      expect(made).to.include({ origin: `tillbook/${await loadInstallationId(pool)}`, size: 2 })
       expect((await roundOf()).made).to.deep.equal(made)
       await grow(ids[0], 2)
       const next = (await roundOf()).made as SignedCheckpoint
@@ -238,7 +238,7 @@ describe('sealing', () => {
         [ids[0], 2, 5],
         [ids[1], 1, 4],
       ] as const) {
-        const place = await logInclusionOf(pool, companyId)
+        const place = await proveLogInclusion(pool, companyId)
         expect(place).to.deep.include({ index, size, checkpoint: next })
         const proof = parseProof(place?.proof ?? '')
         expect(isIncluded(leafHash(Buffer.from(place?.entry ?? '')), { ...next, index }, proof?.hashes ?? [])).to.equal(
@@ -246,7 +246,7 @@ describe('sealing', () => {
         )
         expect(proof?.checkpoint).to.equal(next.note)
       }
-      expect(await logInclusionOf(pool, ids[2])).to.equal(null)
+      expect(await proveLogInclusion(pool, ids[2])).to.equal(null)
       expect(await linesOf(fileOf(null, 'entries'))).to.have.length(3)
       expect(await checkpointFigures(pool, sealing.now())).to.deep.equal({ roundAge: 0, sealAge: 0, faults: 0 })
     })

@@ -1,9 +1,15 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
-import { type Checkpoint, formatCheckpoint, installationOriginOf, originOf, proofText } from '#integrity/checkpoint.ts'
-import { entryOf, ringVkeyOf } from '#integrity/checkpoint-keys.ts'
+import {
+  type Checkpoint,
+  companyOrigin,
+  formatCheckpoint,
+  installationOrigin,
+  proofText,
+} from '#integrity/checkpoint.ts'
+import { createRingEntry, toRingVkey } from '#integrity/checkpoint-keys.ts'
 import { appenderFrom, inclusionProof, leafHash, nodeHash } from '#integrity/merkle.ts'
-import { cosignatureLine, keyIdOf, type SigningKey, signNote } from '#integrity/note.ts'
-import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/command.ts'
+import { cosignatureLine, hashPublicKey, type SigningKey, signNote } from '#integrity/note.ts'
+import { type Envelope, GENESIS_HASH, hashEnvelope, streamName } from '#ledger/command.ts'
 
 const INSTALLATION = '0190b2c4-2222-7000-8000-000000000002'
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex')
@@ -18,13 +24,13 @@ export function signingKey(byte: number): SigningKey {
     type: 'pkcs8',
   })
   const publicKey = createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).toString('base64')
-  return { keyId: keyIdOf(publicKey), publicKey, privateKey }
+  return { keyId: hashPublicKey(publicKey), publicKey, privateKey }
 }
 
 export const KEYS = [signingKey(11), signingKey(12)] as const
 export const THIEF = signingKey(13)
 export const WITNESS = { name: 'witness.example/w', privateKey: signingKey(14).privateKey }
-export const FIRST_VKEY = ringVkeyOf(INSTALLATION, KEYS[0].publicKey)
+export const FIRST_VKEY = toRingVkey(INSTALLATION, KEYS[0].publicKey)
 
 /** Copy that an attestor may keep of the first `size` events of a company. */
 export interface Kept {
@@ -61,7 +67,7 @@ export function eventAfter(previous: Envelope | undefined, company: number, data
     id: `${company}-${revision}${id}`,
     type: 'SaleCompleted',
     version: 1,
-    stream: streamOf(company),
+    stream: streamName(company),
     revision,
     recorded_at: new Date(START_MS + revision).toISOString(),
     subject: `sale/${revision}`,
@@ -71,7 +77,7 @@ export function eventAfter(previous: Envelope | undefined, company: number, data
     idempotency: null,
     previous_hash: previous?.hash ?? GENESIS_HASH,
   }
-  return { ...head, hash: hashOf({ ...head, data }), data }
+  return { ...head, hash: hashEnvelope({ ...head, data }), data }
 }
 
 export function ledgerOf(company: number, data: readonly object[]): Envelope[] {
@@ -91,7 +97,7 @@ export function checkpointOf(origin: string, leaves: readonly Buffer[]): Checkpo
 export const signCheckpoint = (checkpoint: Checkpoint, { privateKey }: SigningKey): string =>
   signNote(formatCheckpoint(checkpoint), [{ name: checkpoint.origin, privateKey }])
 
-export const ledgerOrigin = (company: number): string => originOf(INSTALLATION, company)
+export const ledgerOrigin = (company: number): string => companyOrigin(INSTALLATION, company)
 
 /** Complete subtrees over leaves, for proofs. */
 function treeOf(leaves: readonly Buffer[]) {
@@ -106,9 +112,9 @@ export const ringOf = (keys: readonly SigningKey[]): string =>
   keys
     .map((key, index) => {
       const former = keys[index - 1] ?? null
-      const before = former ? [ringVkeyOf(INSTALLATION, former.publicKey)] : []
+      const before = former ? [toRingVkey(INSTALLATION, former.publicKey)] : []
       const how = { succession: former ? ('signed' as const) : ('first' as const), reason: '', before }
-      return jsonLine(entryOf(INSTALLATION, key, { index, since: SINCE, ...how }, former))
+      return jsonLine(createRingEntry(INSTALLATION, key, { index, since: SINCE, ...how }, former))
     })
     .join('')
 
@@ -164,7 +170,7 @@ export function runWorld({ lengths, rounds, turnsAfter }: Plan): World {
 /** Positions of the last entries in a cosigned checkpoint of the installation log. */
 function placesOf(texts: readonly string[], companies: readonly number[], key: SigningKey, round: number): Kept[] {
   const leaves = texts.map((text) => Buffer.from(text))
-  const log = checkpointOf(installationOriginOf({ installationId: INSTALLATION, cell: 0 }), leaves)
+  const log = checkpointOf(installationOrigin({ installationId: INSTALLATION, cell: 0 }), leaves)
   const checkpoint = signCheckpoint(log, key) + cosignatureLine(formatCheckpoint(log), WITNESS, round)
   return companies.map((company, at) => {
     const index = texts.length - companies.length + at
