@@ -7,7 +7,7 @@ import { addDays, dateInZone, daysFrom, localInstant } from '#domain/instant.ts'
 import { fromCents, lineTotal, toCents } from '#domain/money.ts'
 
 /** Ids of the company's records for the sales. */
-export interface Shelf {
+export interface DemoRecords {
   readonly items: readonly {
     readonly id: number
     readonly external_id: string | null
@@ -57,7 +57,7 @@ function numbers(seed: number): () => number {
  * in the morning, at noon and after work, and on Saturdays. The same for the same days, items and prices.
  */
 export function monthOfSales(
-  shelf: Shelf,
+  records: DemoRecords,
   now: string,
   timezone: string,
 ): readonly [morning: OfflineSale[], evening: OfflineSale[]] {
@@ -76,7 +76,7 @@ export function monthOfSales(
         const sold_at = localInstant(`${date}T${String(hour).padStart(2, '0')}:${minute}`, timezone) ?? now
         const [shift, letter] = hour < SHIFT_HOUR ? ([morning, 'a'] as const) : ([evening, 'b'] as const)
         sold[letter] += 1
-        const sale = saleOf(shelf, random, {
+        const sale = saleOf(records, random, {
           offline_id: `demo-${letter}-${date}-${sold[letter]}`,
           cash_session_id: `demo-${letter}-${date}`,
           created_at: sold_at,
@@ -89,7 +89,7 @@ export function monthOfSales(
 }
 
 function saleOf(
-  { items, customers, types }: Shelf,
+  { items, customers, types }: DemoRecords,
   random: () => number,
   named: { readonly offline_id: string; readonly cash_session_id: string; readonly created_at: string },
 ): OfflineSale {

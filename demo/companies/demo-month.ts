@@ -21,7 +21,7 @@ import { asUser, runAsSystem, runList } from '#ledger/write/run.ts'
 import { groupBy } from '#lib/collections.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { Core } from '#service/core.ts'
-import { type DemoCompany, monthOfSales, type Shelf } from './demo-companies.ts'
+import { type DemoCompany, type DemoRecords, monthOfSales } from './demo-companies.ts'
 
 const MINUTE_MS = 60_000
 const FLOAT = 150
@@ -116,7 +116,7 @@ const DELIVERED = '5000'
 const SHORT: Readonly<Record<string, string>> = { 'feijao-1kg': '3', 'sabao-1kg': '0' }
 
 /** A company that lives: one that was emptied, or lost its payment types, gets nothing more. */
-const isOpen = ({ items, customers, types }: Shelf): boolean =>
+const isOpen = ({ items, customers, types }: DemoRecords): boolean =>
   items.length > 0 && customers.length > 0 && Object.values(types).every((id) => id !== undefined)
 
 /**
@@ -125,26 +125,26 @@ const isOpen = ({ items, customers, types }: Shelf): boolean =>
  */
 export async function fillMonth(core: Core, companyId: number, { demo, store, now }: MonthOfCompany): Promise<void> {
   const state = await stateOf(core, companyId)
-  const shelf = await shelfOf(core, companyId)
-  if (!state || !isOpen(shelf)) return
+  const records = await recordsOf(core, companyId)
+  if (!state || !isOpen(records)) return
   const known = new Set(state.known)
   const isNew = (at: string, { offline_id }: { readonly offline_id: string }) =>
     !known.has(offline_id) && (state.sold_until === null || at > state.sold_until)
   const isNewSale = (sale: OfflineSale) => isNew(sale.created_at, sale)
   const clerks = await ensureClerks(core, companyId)
   const today = dateInZone(now, state.timezone)
-  const shifts = monthOfSales(shelf, now, state.timezone)
+  const shifts = monthOfSales(records, now, state.timezone)
   // Goods come in before further days.
   const isDelivered = state.last_day !== today && shifts.flat().some(isNewSale)
-  if (isDelivered) await count(core, companyId, shelf, demo, () => DELIVERED)
+  if (isDelivered) await count(core, companyId, records, demo, () => DELIVERED)
   for (const [place, sales] of shifts.entries()) {
     const clerk = clerks[place] as number
-    const returns = returnsOfMonth(sales, shelf.types.account, now)
-    const movements = cashOfMonth(sales, returns, shelf.types.cash, now)
+    const returns = returnsOfMonth(sales, records.types.account, now)
+    const movements = cashOfMonth(sales, returns, records.types.cash, now)
     const fresh = returnsOfMonth(
       // Other items or prices make other sales: none comes back that is not recorded as it is here.
       sales.filter(({ created_at }) => state.sold_until === null || created_at > state.sold_until),
-      shelf.types.account,
+      records.types.account,
       now,
     )
     await record(core, companyId, clerk, [
@@ -157,7 +157,7 @@ export async function fillMonth(core: Core, companyId: number, { demo, store, no
       ...requestsOf(movements.filter((each) => isNew(each.at, each))),
     ])
   }
-  if (isDelivered) await count(core, companyId, shelf, demo, ({ external_id, stock }) => SHORT[external_id] ?? stock)
+  if (isDelivered) await count(core, companyId, records, demo, ({ external_id, stock }) => SHORT[external_id] ?? stock)
   await core.pool.query('update ops.demo_companies set sold_until = $2 where company_id = $1', [companyId, now])
   if (state.has_orders) return
   await oweSuppliers(core, companyId, today)
@@ -251,11 +251,11 @@ async function accepted<I>({ writer }: Core, companyId: number, command: Command
   if (isRefusal(answer)) throw new Error(`demo: data refused: ${JSON.stringify(answer)}`)
 }
 
-/** Sets the stock of the shelf's items that are counted. */
+/** Sets the stock of the items that are counted. */
 async function count(
   core: Core,
   companyId: number,
-  { items }: Shelf,
+  { items }: DemoRecords,
   demo: DemoCompany,
   stockOf: (item: DemoCompany['items'][number]) => string | null | undefined,
 ): Promise<void> {
@@ -286,9 +286,9 @@ async function ensureClerks(core: Core, companyId: number): Promise<number[]> {
   return (await known()).map(({ id }) => id)
 }
 
-async function shelfOf({ pool }: Core, companyId: number): Promise<Shelf> {
+async function recordsOf({ pool }: Core, companyId: number): Promise<DemoRecords> {
   const [items, customers, types] = await Promise.all([
-    pool.query<Shelf['items'][number]>(
+    pool.query<DemoRecords['items'][number]>(
       `select id, external_id, doc ->> 'price' as price, doc ->> 'unit' as unit from catalog_items
        where company_id = $1 and type = 'product' and deleted_at is null order by id`,
       [companyId],

@@ -27,7 +27,7 @@ import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 import { masterKeys } from '../support/master-key.ts'
 
-const SHELF = {
+const RECORDS = {
   items: [{ id: 1, external_id: 'leite-1l', price: '5.29', unit: 'UN' }],
   customers: [1],
   types: { cash: 1, debit: 2, credit: 3, pix: 4, account: 5 },
@@ -38,7 +38,7 @@ const BASE_URL = 'http://127.0.0.1:3000'
 
 describe('demonstration data', () => {
   it('is the same for the same days, whenever it is asked for [PANEL-126]', () => {
-    const until = (now: string) => monthOfSales(SHELF, now, 'America/Sao_Paulo').flat()
+    const until = (now: string) => monthOfSales(RECORDS, now, 'America/Sao_Paulo').flat()
     const noon = until('2026-03-11T15:00:00.000Z')
     const later = new Map(until('2026-03-13T20:00:00.000Z').map((sale) => [sale.offline_id, sale]))
     const common = noon.filter(({ offline_id }) => later.has(offline_id))

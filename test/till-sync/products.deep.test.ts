@@ -4,23 +4,23 @@ import type { Json } from '../support/api.ts'
 import { copyItem } from '../support/large-catalog.ts'
 import { openTill } from '../support/till.ts'
 import { OWN_DATABASE, useCompany } from '../support/use-api.ts'
-import { createShelf } from './shelf.ts'
+import { productsOf } from './products-of-till.ts'
 
 describe('GET /api/sync/products of a large catalog', () => {
   const { api, company } = useCompany(OWN_DATABASE)
 
   it('returns 50,000 products, each once and in order [SYNC-10]', async () => {
     const till = await openTill(api.url, company)
-    const shelf = createShelf(company, till)
-    const first = await shelf.create({ name: 'Produto', barcode: '789', stock: '1' })
+    const products = productsOf(company, till)
+    const first = await products.create({ name: 'Produto', barcode: '789', stock: '1' })
     await copyItem(api.core.pool, company.id, first, 49_999)
-    const { body } = await shelf.download()
+    const { body } = await products.download()
     expect(body.total).to.equal(50_000)
     for (const [position, { id, name }] of body.data.entries()) {
       if (id !== first + position || !name.startsWith('Produto')) expect.fail(`${id} at position ${position}`)
     }
     // The copies have equal times and revisions, so pages continue by id.
-    const since = await shelf.download('2000-01-01T00:00:00Z')
+    const since = await products.download('2000-01-01T00:00:00Z')
     expect(idsIn(since)).to.deep.equal(body.data.map(({ id }: Json) => id))
 
     // A slow till holds no Postgres transaction, and so no snapshot.

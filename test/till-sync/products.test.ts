@@ -3,31 +3,31 @@ import { idsIn } from '../support/answers.ts'
 import type { TestCompany } from '../support/api.ts'
 import { openTill, type TestTill } from '../support/till.ts'
 import { useApi } from '../support/use-api.ts'
-import { createShelf, INSTANT, type Shelf } from './shelf.ts'
+import { INSTANT, type ProductsOfTill, productsOf } from './products-of-till.ts'
 
 describe('GET /api/sync/products in full', () => {
   const api = useApi()
   let company: TestCompany
   let till: TestTill
-  let shelf: Shelf
+  let products: ProductsOfTill
 
   beforeEach(async () => {
     company = await api.company()
     till = await openTill(api.url, company)
-    shelf = createShelf(company, till)
+    products = productsOf(company, till)
   })
 
   it('lists the products of the company by id, each with its fields [SYNC-10]', async () => {
     const category = (await company.post('/catalog/categories', { name: 'Grãos & "Cia"' })).body.data.id
-    const coffee = await shelf.create({
+    const coffee = await products.create({
       name: 'Café "extra" 🥖',
       price: '18.90',
       barcode: '7890000010078',
       category_id: category,
       stock: '12.345',
     })
-    const plain = await shelf.create({ name: 'Pão', price: '0.10', stock: '0' })
-    const { body } = await shelf.download()
+    const plain = await products.create({ name: 'Pão', price: '0.10', stock: '0' })
+    const { body } = await products.download()
     const [first, second] = body.data
     const times = { updated_at: first.updated_at }
     expect(first).to.deep.equal({
@@ -52,43 +52,43 @@ describe('GET /api/sync/products in full', () => {
   })
 
   it('returns decimals as exact numbers, digit by digit', async () => {
-    await shelf.create({ name: 'Caro', price: '9999999999.99', stock: '999999999.999' })
-    await shelf.create({ name: 'Barato', price: '0.07', stock: '0.001' })
-    const { text } = await shelf.download()
+    await products.create({ name: 'Caro', price: '9999999999.99', stock: '999999999.999' })
+    await products.create({ name: 'Barato', price: '0.07', stock: '0.001' })
+    const { text } = await products.download()
     expect(text).to.include('"price":9999999999.99,"stock":999999999.999,').and.include('"price":0.07,"stock":0.001,')
   })
 
   it('returns stock 0 for untracked products, and marks them as untracked [SYNC-10]', async () => {
-    await shelf.create({ name: 'Pão de queijo', stock: null })
-    expect((await shelf.download()).body.data[0]).to.include({ stock: 0, tracks_stock: false })
+    await products.create({ name: 'Pão de queijo', stock: null })
+    expect((await products.download()).body.data[0]).to.include({ stock: 0, tracks_stock: false })
   })
 
   it('excludes services and deactivated products [SYNC-10]', async () => {
-    await shelf.create({ name: 'Entrega', type: 'service' })
-    await shelf.remove(await shelf.create({ name: 'Antigo' }))
-    const sold = await shelf.create({ name: 'Vendido' })
-    expect(idsIn(await shelf.download())).to.deep.equal([sold])
+    await products.create({ name: 'Entrega', type: 'service' })
+    await products.remove(await products.create({ name: 'Antigo' }))
+    const sold = await products.create({ name: 'Vendido' })
+    expect(idsIn(await products.download())).to.deep.equal([sold])
   })
 
   it('is empty for a company without products', async () => {
-    const { body } = await shelf.download()
+    const { body } = await products.download()
     expect([body.data, body.total]).to.deep.equal([[], 0])
   })
 
   it("excludes other companies' products [SYNC-10]", async () => {
     const other = await api.company()
-    const others = createShelf(other, till)
+    const others = productsOf(other, till)
     await others.create({ name: 'Alheio' })
     await others.remove(await others.create({ name: 'Alheio antigo' }))
-    const own = await shelf.create({ name: 'Próprio' })
-    expect(idsIn(await shelf.download())).to.deep.equal([own])
-    const since = await shelf.download('2000-01-01T00:00:00Z')
+    const own = await products.create({ name: 'Próprio' })
+    expect(idsIn(await products.download())).to.deep.equal([own])
+    const since = await products.download('2000-01-01T00:00:00Z')
     expect([idsIn(since), since.body.deleted]).to.deep.equal([[own], []])
   })
 
   it('responds to HEAD with the length only', async () => {
-    await shelf.create({ name: 'Um' })
-    const { text } = await shelf.download()
+    await products.create({ name: 'Um' })
+    const { text } = await products.download()
     const head = await till.call('HEAD', '/sync/products')
     expect([head.status, head.text]).to.deep.equal([200, ''])
     expect(Number(head.headers.get('content-length'))).to.equal(Buffer.byteLength(text))

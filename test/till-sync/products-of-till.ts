@@ -6,7 +6,7 @@ import type { TestTill } from '../support/till.ts'
 export const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 /** Products of a company, on the server and as a till downloads them. */
-export interface Shelf {
+export interface ProductsOfTill {
   create(item: object): Promise<number>
   patch(id: number, changes: object): Promise<void>
   remove(id: number): Promise<void>
@@ -17,7 +17,7 @@ export interface Shelf {
   changedBy(change: () => Promise<unknown>): Promise<{ data: number[]; deleted: number[] }>
 }
 
-export function createShelf(company: TestCompany, till: TestTill): Shelf {
+export function productsOf(company: TestCompany, till: TestTill): ProductsOfTill {
   const download = async (lastSync?: string): Promise<Reply> => {
     const reply = await till.get(`/sync/products${lastSync === undefined ? '' : `?last_sync=${lastSync}`}`)
     expect(reply.status, reply.text).to.equal(200)
