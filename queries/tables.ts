@@ -251,7 +251,7 @@ const CALLS = hiding(
   {
     ...{ company_id: 'bigint', id: 'uuid', at: 'timestamptz', api_key_id: 'bigint', method: 'text', path: 'text' },
     ...{ query: 'text', status: 'integer', code: 'text', duration_ms: 'integer', replayed: 'boolean' },
-    ...{ traceparent: 'text', bytes: 'integer' },
+    ...{ traceparent: 'text', via: 'text', bytes: 'integer' },
   },
   { body: 'text', details: 'text' },
 )

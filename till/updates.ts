@@ -9,15 +9,19 @@ export const takeUpdate = (): void => waiting?.postMessage('take over')
 export async function keepOffline(store: Store): Promise<void> {
   if (!('serviceWorker' in navigator)) return
   const registration = await navigator.serviceWorker.register('/caixa/worker.js', { scope: '/caixa' })
-  const hadWorker = navigator.serviceWorker.controller !== null
-  navigator.serviceWorker.addEventListener('controllerchange', () => hadWorker && location.reload())
+  // The first worker takes over the page that installed it: there is nothing to load anew.
+  let hadWorker = navigator.serviceWorker.controller !== null
+  navigator.serviceWorker.addEventListener('controllerchange', () => {
+    if (hadWorker) location.reload()
+    hadWorker = true
+  })
   const note = () => {
     waiting = registration.waiting
     store.set({ hasUpdate: waiting !== null && navigator.serviceWorker.controller !== null })
   }
-  registration.addEventListener('updatefound', () => {
-    registration.installing?.addEventListener('statechange', note)
-  })
+  const watch = () => registration.installing?.addEventListener('statechange', note)
+  registration.addEventListener('updatefound', watch)
+  watch()
   note()
   setInterval(() => void registration.update().catch(() => {}), HOUR_MS)
 }

@@ -127,6 +127,7 @@ const FIELDS: readonly (readonly [portuguese: RegExp, english: string])[] = [
   [/^não vai junto com after$/, 'must not be sent beside after'],
   [/^deve ser um CEP .+$/, 'must be a CEP of 8 digits'],
   [/^deve ser a sigla de um estado .+$/, 'must be a state of Brazil, such as "SP"'],
+  [/^deve ser uma chave Pix: .+$/, 'must be a Pix key: CPF, CNPJ, phone, e-mail or random key'],
   [/^deve ser um CPF ou CNPJ válido.*$/, 'must be a valid CPF or CNPJ'],
   [/^informe size, color ou ambos$/, 'must have size, color or both'],
   [/^deve ser diferente de zero$/, 'must not be zero'],

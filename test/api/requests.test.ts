@@ -527,6 +527,8 @@ describe('/me', () => {
       prefix: key.slice(0, 12),
       scopes: ['catalog:read', 'sales:write'],
       expires_at: '2099-12-31T20:59:59.000-03:00',
+      max_amount_per_call: null,
+      max_amount_per_day: null,
     })
     expect(created_at).to.match(LOCAL_TIME)
     expect(server_time).to.match(LOCAL_TIME)

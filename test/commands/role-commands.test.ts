@@ -111,6 +111,8 @@ const WITHOUT_PERMISSION = [
   'closeCashSession',
   'completeRefund',
   'correctClock',
+  'createOfflineCustomer',
+  'createOfflineItem',
   'forgetDue',
   'recordCashMovement',
   'recordOfflineReturn',

@@ -22,6 +22,8 @@ const IMPERSONAL = [
   'customer_external_id supplier_external_id customer.external_id items[].external_id',
   'name cnpj timezone logo_url state_registration sku barcode unit gtin ncm cest items[].description payments[].name refunds[].name',
   // Session of a till's drawer, named by the till.
+  // Of a paper, and of the shop's account at its bank.
+  'payments[].voucher refunds[].voucher vouchers[].voucher pix_key pix_city',
   'x y cash_session_id session_id cancel_session_id timed_drawer.session_id sale_offline_id',
   'reference number model series access_key protocol xml_sha256 xml_url url events[] description',
   'subjects[] provider_status status_detail pix.qr_code pix.qr_code_base64 boleto.barcode boleto.digitable_line',

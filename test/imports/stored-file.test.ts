@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { deleteStoredFile, loadStoredFile, storeFile } from '#panel/import/import-file.ts'
+import { loadStoredFile, storeFile } from '#panel/import/import-file.ts'
+import { deleteImport } from '#privacy/stored-imports.ts'
 import { anyCharacter, explore, TITLE } from '../support/random.ts'
 import { useApi } from '../support/use-api.ts'
 
@@ -59,9 +60,9 @@ describe(`a stored file before its import (${TITLE})`, () => {
     }
     const first = await keep('a')
     const second = await keep('b')
-    await deleteStoredFile(api.core.pool, owner, first)
+    await deleteImport(api.core.pool, owner, first)
     expect((await loadStoredFile(keeping(), owner, 'items'))?.digest).to.equal('b')
-    await deleteStoredFile(api.core.pool, owner, second)
+    await deleteImport(api.core.pool, owner, second)
     expect(await loadStoredFile(keeping(), owner, 'items')).to.equal(null)
   })
 })

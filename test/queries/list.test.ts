@@ -482,7 +482,7 @@ describe('a pretended pool', () => {
   it('is needed by no interface: none sends a statement of its own [ROLE-1061]', () => {
     const sending = matching(/\.query(?:<[^(]*>)?\(/)
     expect(sending).to.include('src/privacy/erase-person.ts')
-    const interfaces = /^src\/(?:api|till-sync|panel|public-pages|payment-notifications)\//
+    const interfaces = /^src\/(?:api|till-sync|panel|public|mcp)\//
     expect(sending.filter((name) => interfaces.test(name))).to.deep.equal([])
   })
 })

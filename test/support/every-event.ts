@@ -353,6 +353,7 @@ export const EVERY_EVENT = ledgerOf(
       reason: null,
       restock: [{ catalog_item_id: 4, quantity: '2.000' }],
       refunds: [{ payment_type_id: 1, name: 'Dinheiro', amount: '10.00' }],
+      vouchers: [{ voucher: 'VALE-1', amount: '10.00' }],
     }),
     ...changes((n) => stockCounted(4, '5.000', `${n}.000`)),
     // The closing arrives before what happened earlier.

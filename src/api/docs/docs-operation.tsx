@@ -274,7 +274,7 @@ const parametersOf = ({ parameters }: oas31.OperationObject) => (parameters ?? [
 
 /** Headers of most operations, which the conventions explain once. */
 const isCommonHeader = ({ in: place, name }: oas31.ParameterObject): boolean =>
-  place === 'header' && ['Idempotency-Key', 'If-None-Match', 'X-Min-Ledger-Revision'].includes(name)
+  place === 'header' && ['Idempotency-Key', 'Dry-Run', 'If-None-Match', 'X-Min-Ledger-Revision'].includes(name)
 
 function CommonHeaders({ parameters }: { readonly parameters: readonly oas31.ParameterObject[] }) {
   if (parameters.length === 0) return null

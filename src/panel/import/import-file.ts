@@ -1,18 +1,13 @@
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { constants, createGunzip, createGzip } from 'node:zlib'
-import { sealContext, type Vault } from '#crypto/vault.ts'
+import type { Vault } from '#crypto/vault.ts'
 import type { Database } from '#postgres/database.ts'
+import { changeImport, type ImportOwner, readImport, storeImport } from '#privacy/stored-imports.ts'
 import type { Pause } from './encoding.ts'
 import type { Sheet, SheetLine, SheetOrigin } from './sheet.ts'
 
 export type ImportedKind = 'items' | 'customers' | 'suppliers'
-
-/** Owner of the file. */
-interface Owner {
-  readonly companyId: number
-  readonly userId: number
-}
 
 /** A parsed upload. */
 export interface ReadFile {
@@ -27,8 +22,6 @@ export interface KeptFile extends ReadFile {
   /** The upload itself, to be read again in another encoding; empty if that is not possible. */
   readonly source: Buffer
 }
-
-const sealOf = ({ companyId, userId }: Owner): string => sealContext('imports', [companyId, userId])
 
 /** JSON text compressed at once, in UTF-16 units. */
 const PART = 16_384
@@ -92,8 +85,8 @@ async function withSource(file: ReadFile, source: Buffer, pause: Pause): Promise
  * Stores a parsed file until its import, at most for an hour; another upload of the same person replaces it.
  */
 export async function storeFile(
-  { pool, vault, pause }: Keeping,
-  owner: Owner,
+  { pause, ...keeping }: Keeping,
+  owner: ImportOwner,
   kind: ImportedKind,
   file: ReadFile,
   upload: Buffer = Buffer.alloc(0),
@@ -101,11 +94,7 @@ export async function storeFile(
   // A workbook, and a text that names its encoding, is not read in another one.
   const source = file.sheet.origin.encoding === null ? Buffer.alloc(0) : upload
   const content = await withSource(file, source, pause)
-  await pool.query(
-    `insert into ops.imports (company_id, user_id, kind, file) values ($1, $2, $3, $4)
-     on conflict (company_id, user_id) do update set kind = excluded.kind, file = excluded.file, uploaded_at = now()`,
-    [owner.companyId, owner.userId, kind, vault.seal(content, sealOf(owner))],
-  )
+  await storeImport(keeping, owner, kind, content)
 }
 
 interface Keeping {
@@ -116,46 +105,25 @@ interface Keeping {
 
 /** Null if there is no file of this kind, or it has expired. */
 export async function loadStoredFile(
-  { pool, vault, pause }: Keeping,
-  owner: Owner,
+  { pause, ...keeping }: Keeping,
+  owner: ImportOwner,
   kind: ImportedKind,
 ): Promise<KeptFile | null> {
-  const { rows } = await pool.query<{ file: Buffer; uploaded_at: string }>(
-    `select file, uploaded_at::text from ops.imports
-     where company_id = $1 and user_id = $2 and kind = $3 and uploaded_at > now() - interval '1 hour'`,
-    [owner.companyId, owner.userId, kind],
-  )
-  const [row] = rows
-  if (!row) return null
-  const content = vault.open(row.file, sealOf(owner))
+  const stored = await readImport(keeping, owner, kind)
+  if (!stored) return null
+  const { content, uploadedAt } = stored
   const end = 4 + content.readUInt32BE(0)
   const file = await unpacked(content.subarray(4, end), pause)
-  return { ...file, uploadedAt: row.uploaded_at, source: content.subarray(end) }
+  return { ...file, uploadedAt, source: content.subarray(end) }
 }
 
 /** Keeps only some lines of an imported file, for as long as the file, unless another upload has replaced it. */
 export async function keepLines(
-  { pool, vault, pause }: Keeping,
-  owner: Owner,
+  { pause, ...keeping }: Keeping,
+  owner: ImportOwner,
   { uploadedAt, digest, sheet }: KeptFile,
   lines: readonly SheetLine[],
 ): Promise<void> {
   const content = await withSource({ digest, sheet: { ...sheet, lines } }, Buffer.alloc(0), pause)
-  await pool.query(
-    'update ops.imports set file = $4 where company_id = $1 and user_id = $2 and uploaded_at = $3::timestamptz',
-    [owner.companyId, owner.userId, uploadedAt, vault.seal(content, sealOf(owner))],
-  )
-}
-
-/** Deletes an imported file, unless another upload has replaced it. */
-export async function deleteStoredFile(
-  pool: Database,
-  { companyId, userId }: Owner,
-  { uploadedAt }: Pick<KeptFile, 'uploadedAt'>,
-): Promise<void> {
-  await pool.query('delete from ops.imports where company_id = $1 and user_id = $2 and uploaded_at = $3::timestamptz', [
-    companyId,
-    userId,
-    uploadedAt,
-  ])
+  await changeImport(keeping, owner, uploadedAt, content)
 }

@@ -8,8 +8,9 @@ import { ownValue } from '#lib/collections.ts'
 import { csvRow } from '#lib/escaping.ts'
 import { createKeyedSemaphore, createTimeSlicer } from '#lib/fair-sharing.ts'
 import { ENCODINGS, type Encoding, type Pause } from '#panel/import/encoding.ts'
-import { deleteStoredFile, type KeptFile, keepLines, loadStoredFile, storeFile } from '#panel/import/import-file.ts'
+import { type KeptFile, keepLines, loadStoredFile, storeFile } from '#panel/import/import-file.ts'
 import { MAX_LINES, readSheet, type Sheet } from '#panel/import/sheet.ts'
+import { deleteImport } from '#privacy/stored-imports.ts'
 import { type Fields, formText, formTexts } from '../forms/panel-form.ts'
 import {
   createHeadWords,
@@ -246,7 +247,7 @@ async function importFile(imported: ImportableKind, submission: FormSubmission):
 async function putAway(submission: FormSubmission, file: KeptFile, { errors, skipped }: ImportResult): Promise<void> {
   const { session } = submission
   const keeping = fileStoreOf(submission)
-  if (errors.length + skipped.length === 0) return deleteStoredFile(keeping.pool, session, file)
+  if (errors.length + skipped.length === 0) return deleteImport(keeping.pool, session, file)
   const reasons = new Map(errors.map(({ number, errors }) => [number, errors.join('; ')]))
   const unconfirmed = new Set(skipped)
   const left = file.sheet.lines.flatMap((line) => {

@@ -5,6 +5,7 @@ import { Instant, inZone } from '#domain/instant.ts'
 import { describeIssues, type Refusal, refuse } from '#domain/refusals.ts'
 import { boundedText } from '#domain/text.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { resolveRefusedSale } from '#privacy/refused-sales.ts'
 import { findNamesForTill, type RefusedSaleDetails } from '#queries/offline-sale-queries.ts'
 import {
   amountInput,
@@ -25,7 +26,6 @@ import {
   loadRefusedSale,
   REFUSED_SALES_PATH,
   recordingObstacle,
-  resolveRefusedSale,
   toRefusedTitle,
 } from './refused-sale-pages.tsx'
 import { idsIn, isPlainNumber, type Members, toMembers } from './uploaded-sale-pages.tsx'

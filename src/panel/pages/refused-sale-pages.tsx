@@ -4,7 +4,7 @@ import { formatCount, formatDateTime } from '#domain/person-values.ts'
 import { optionalText } from '#domain/text.ts'
 import { pathId } from '#http/paths.ts'
 import { toHttpStatus } from '#http/problems.ts'
-import type { Database } from '#postgres/database.ts'
+import { resolveRefusedSale } from '#privacy/refused-sales.ts'
 import {
   findNamesForTill,
   getRefusedSale,
@@ -54,30 +54,6 @@ export function asIsObstacle(sale: RefusedSaleDetails): string | null {
 
 /** Note on the resolution of a refused sale. */
 const ResolutionNote = z.strictObject({ note: optionalText(2_000) })
-
-interface Resolution {
-  readonly userId: number
-  readonly note: string | null
-  /** Id of the recorded sale; absent if it was not recorded. */
-  readonly saleId?: number
-}
-
-/**
- * Marks a refused sale as resolved by a user. False if it does not exist or is not open.
- */
-export async function resolveRefusedSale(
-  pool: Database,
-  companyId: number,
-  id: number,
-  { userId, note, saleId }: Resolution,
-): Promise<boolean> {
-  const { rowCount } = await pool.query(
-    `update refused_sales set resolved_at = now(), resolved_by = $3, resolution_note = $4, sale_id = $5
-     where company_id = $1 and id = $2 and resolved_at is null`,
-    [companyId, id, userId, note, saleId ?? null],
-  )
-  return rowCount === 1
-}
 
 const TILLS = { label: 'Caixas', to: '/caixas' }
 const RESOLVED_PATH = `${REFUSED_SALES_PATH}/resolvidas`

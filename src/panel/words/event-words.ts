@@ -315,6 +315,8 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   reference: 'Documento',
   order_id: 'Número do pedido',
   payment_type_id: 'Número da forma de pagamento',
+  voucher: 'Vale-troca',
+  vouchers: 'Vales-troca',
   fingerprint: 'Hash do conteúdo (impressão digital)',
   amount_received: 'Valor recebido',
   warnings: 'Avisos',

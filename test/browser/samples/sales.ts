@@ -1,5 +1,5 @@
 import { registerTill } from '#commands/till-commands.ts'
-import { resolveRefusedSale } from '#panel/pages/refused-sale-pages.tsx'
+import { resolveRefusedSale } from '#privacy/refused-sales.ts'
 import type { TestPanel } from '../../support/browser.ts'
 import { type Counter, openCounter, upload } from '../../support/offline-sales.ts'
 import { createTestUser, openTill } from '../../support/till.ts'

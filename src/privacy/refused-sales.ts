@@ -6,7 +6,7 @@ import { OFFLINE_SALE_STATUSES } from '#events/sale-events.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { createTimeSlicer } from '#lib/fair-sharing.ts'
 import type { Database } from '#postgres/database.ts'
-import { customerIn, eraseSale } from '#privacy/erase-person.ts'
+import { customerIn, eraseSale } from './erase-person.ts'
 
 /** Result of one uploaded sale. */
 export type SaleResult = RecordedSale | ResolvedSale | RefusedUpload
@@ -240,4 +240,28 @@ const TakingsInput = z.object({ status: z.enum(OFFLINE_SALE_STATUSES), created_a
 function takingsOf(sale: unknown): Takings | null {
   const { data } = TakingsInput.safeParse(sale)
   return data ? { sold_at: data.created_at, cents: data.status === 'completed' ? toCents(data.total) : 0 } : null
+}
+
+interface Resolution {
+  readonly userId: number
+  readonly note: string | null
+  /** Id of the recorded sale; absent if it was not recorded. */
+  readonly saleId?: number
+}
+
+/**
+ * Marks a refused sale as resolved by a user. False if it does not exist or is not open.
+ */
+export async function resolveRefusedSale(
+  pool: Database,
+  companyId: number,
+  id: number,
+  { userId, note, saleId }: Resolution,
+): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `update refused_sales set resolved_at = now(), resolved_by = $3, resolution_note = $4, sale_id = $5
+     where company_id = $1 and id = $2 and resolved_at is null`,
+    [companyId, id, userId, note, saleId ?? null],
+  )
+  return rowCount === 1
 }
