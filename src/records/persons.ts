@@ -88,10 +88,10 @@ const PERSON_FIELDS = {
   person_type: { ...personType, answer: personType.answer.unwrap() },
   document: optionalField('tax_number', 'CPF ou CNPJ', orNone(Document), {
     description:
-      'CPF (11 dígitos) de PF ou CNPJ (14 caracteres) de PJ; aceito com pontuação, guardado sem. `-`, `N/A` e zeros valem `null`, também em outros códigos que podem ser nulos.',
+      'CPF (11 dígitos) de PF ou CNPJ (14 caracteres) de PJ; pontuação é retirada. `-`, `N/A` e zeros valem `null`, também em outros códigos que podem ser nulos.',
   }),
   phone: optionalField('phone', 'Telefone', orNone(Phone), {
-    description: 'Telefone de 6 a 20 dígitos; aceito com pontuação, guardado sem.',
+    description: 'Telefone de 6 a 20 dígitos; pontuação é retirada.',
   }),
   email: optionalField('email', 'E-mail', orNone(Email), { description: 'Endereço de e-mail.' }),
   address: {
