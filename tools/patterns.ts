@@ -17,6 +17,7 @@ const JUSTIFIED: readonly (readonly [path: string, part: string, reason: string]
   ['src/api/docs/', '', 'texts of our own guides'],
   ['src/api/v1/item-routes.ts', '([0-9a-f]{64})', 'our own address of a picture'],
   ['src/api/contract/', '', 'names of our own contract'],
+  ['src/cli/perform.ts', '\\[\\d+\\]', 'paths of our own schemas'],
   ['src/config/setting-values.ts', '\\/+$', 'a setting'],
   ['src/domain/person-values.ts', '\\.?0+$', 'stored decimals'],
   ['src/domain/text.ts', '*0[^', 'codes of at most 40 characters'],
@@ -61,6 +62,7 @@ const ANSWERS = ['src/api/contract/generators.ts', 'src/till-sync/till-answers.t
 /** Preprocessing sees texts of any length; what these files preprocess is checked there, or is no text. */
 const PREPROCESSING = new Set([
   'src/http/paths.ts',
+  'commands/create-offline-records.ts',
   'commands/offline-sale-input.ts',
   'src/panel/pages/order-refund-pages.tsx',
   'src/panel/pages/account-pages.tsx',

@@ -114,7 +114,10 @@ const FIELDS: readonly (readonly [portuguese: RegExp, english: string])[] = [
   [/^não pode ser depois de (\S+), .+$/, 'must not be after $1, the end of the period'],
   [/^deve ser um código de erro.+$/, 'must be an error code, such as not_found'],
   [/^deve ser um caminho abaixo de .+$/, 'must be a path below /api/v1, such as /sales'],
-  [/^deve ser uma revisão do livro: .+ a partir de (\S+)$/, 'must be a revision, a whole number from $1 on'],
+  [
+    /^deve ser uma revisão do livro: um número inteiro a partir de (\S+)$/,
+    'must be a revision, a whole number from $1 on',
+  ],
   [/^deve ser um tamanho da árvore .+$/, 'must be a size of the tree, a whole number from 0 on'],
   [/^deve ser um status, .+$/, 'must be a status such as 422, or a class such as 4xx'],
   [/^deve ser o id de uma chave$/, 'must be the id of a key'],

@@ -112,7 +112,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   // All records
   id: 'Identificador do registro no serviço.',
   external_id:
-    'Identificador do registro no seu sistema, único por recurso. `.` e `..` são recusados ao gravar: não cabem em um endereço.',
+    'Identificador no seu sistema, único por recurso. `.` e `..` são recusados ao gravar: não cabem em um endereço.',
   name: 'Nome.',
   created_at: 'Quando foi criado.',
   updated_at: 'Última alteração.',
@@ -138,7 +138,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'PayerAddressInput.number': 'Número.',
   force: 'Com `true`, exclui também com contas em aberto.',
   metadata:
-    'Textos que um programa guarda com o registro, por chaves suas; `null` se não há. Ausente em um PUT ou PATCH: como antes; em um PATCH as chaves se somam às que há, e `null` ou `""` tira a chave; `null` no lugar do objeto tira todas.',
+    'Textos que um programa guarda com o registro; `null` se não há. Ausente em um PUT ou PATCH: como antes; em um PATCH as chaves se somam às que há, e `null` ou `""` tira a chave; `null` no lugar do objeto tira todas.',
 
   // Catalog
   'Picture.url': 'Endereço público da imagem, relativo ao do serviço.',

@@ -270,11 +270,13 @@ export const OperationSection = ({ found: { method, operation }, contract, addre
   </article>
 )
 
-const parametersOf = ({ parameters }: oas31.OperationObject) => (parameters ?? []) as oas31.ParameterObject[]
+/** Every write takes a `Dry-Run`, which the introduction explains. */
+const parametersOf = ({ parameters }: oas31.OperationObject) =>
+  ((parameters ?? []) as oas31.ParameterObject[]).filter(({ name }) => name !== 'Dry-Run')
 
 /** Headers of most operations, which the conventions explain once. */
 const isCommonHeader = ({ in: place, name }: oas31.ParameterObject): boolean =>
-  place === 'header' && ['Idempotency-Key', 'Dry-Run', 'If-None-Match', 'X-Min-Ledger-Revision'].includes(name)
+  place === 'header' && ['Idempotency-Key', 'If-None-Match', 'X-Min-Ledger-Revision'].includes(name)
 
 function CommonHeaders({ parameters }: { readonly parameters: readonly oas31.ParameterObject[] }) {
   if (parameters.length === 0) return null
