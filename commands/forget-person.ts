@@ -14,7 +14,6 @@ import { IS_OPEN } from '#projections/finance.ts'
 import { orderById } from '#projections/orders.ts'
 import { customerById, erasureRef, supplierById } from '#projections/people.ts'
 import { userById } from '#projections/users.ts'
-import type { Reader } from '#queries/reader.ts'
 import { isLastOwner } from './user-commands.ts'
 
 export const NEEDS = ['sale', 'receivable', 'payable', 'order', 'store_credit'] as const
@@ -112,8 +111,8 @@ const countOf = ({ from }: Source): string => `(select count(*) from ${from})`
 const FINISHED = `select id from ${markTable('orders')}
   where company_id = $1 and customer_id = $2 and status <> 'pending' and doc->>'forgotten_at' is null order by id`
 
-/** Returns one `Holding` of the person of this kind ($2), counting documents since $3 (UTC). */
-function holdingStatement(kind: PersonKind): { name: string; text: string } {
+/** Statement of a reader that returns one `Holding` of the person of this kind ($2), counting documents since $3 (UTC). */
+export function holdingStatement(kind: PersonKind): { name: string; text: string } {
   const sources = SOURCES[kind]
   const needs = sources.length > 0 ? sources.map(needsOf).join(' union all ') : 'select null, null, null where false'
   const count = sources.length > 0 ? sources.map(countOf).join(' + ') : '0'
@@ -126,12 +125,6 @@ function holdingStatement(kind: PersonKind): { name: string; text: string } {
                   array(${finished}) as finished_orders
            where $1::bigint is not null and $2::bigint is not null and $3::timestamptz is not null`,
   }
-}
-
-/** What needs the person, by documents since a time (UTC). */
-export async function getHolding(reader: Reader, kind: PersonKind, id: number, since: string): Promise<Holding> {
-  const { rows } = await reader.query<Holding>({ ...holdingStatement(kind), values: [id, since] })
-  return rows[0] as Holding
 }
 
 /** Grounds that a caller may give; `restored_backup` is reserved for the service. */

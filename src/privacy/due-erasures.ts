@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { forgetDue } from '#commands/forget-person.ts'
+import { forgetDue, type Holding, holdingStatement } from '#commands/forget-person.ts'
 import { PERSON_KINDS, type PersonKind, type PersonPart } from '#domain/person-values.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { type Envelope, isRefusal } from '#ledger/command.ts'
@@ -17,6 +17,7 @@ import {
 } from '#lib/background-loops.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { companysTimeSql } from '#projections/companies.ts'
+import type { Reader } from '#queries/reader.ts'
 import { erasePerson, listErasedIds, loadEmails } from './erase-person.ts'
 
 const dataOf = ({ data }: { readonly data: object }) => data as DataOf<'PersonForgotten'>
@@ -186,4 +187,10 @@ export function createErasureReactor(onForgotten: () => void = () => {}) {
       hasErased = false
     },
   }
+}
+
+/** What needs the person, by documents since a time (UTC). */
+export async function getHolding(reader: Reader, kind: PersonKind, id: number, since: string): Promise<Holding> {
+  const { rows } = await reader.query<Holding>({ ...holdingStatement(kind), values: [id, since] })
+  return rows[0] as Holding
 }

@@ -3,7 +3,6 @@ import {
   documentsSince,
   ForgetInput,
   forgetPerson,
-  getHolding,
   type HoldingPeriod,
   holdingPeriod,
 } from '#commands/forget-person.ts'
@@ -12,6 +11,7 @@ import type { Refusal } from '#domain/refusals.ts'
 import { searchKey } from '#domain/text.ts'
 import type { ForgettingGround } from '#events/person-events.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { getHolding } from '#privacy/due-erasures.ts'
 import { choiceInput, lineInput, namedOptions, yesOrNoInput } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
