@@ -41,7 +41,7 @@ COPY src/public/receipt/static src/public/receipt/static
 COPY verifier verifier
 COPY docs/proof.md docs/proof.md
 # The guides at /docs.
-COPY docs/integrators.md docs/webhooks.md docs/pos-sync.md docs/online-store.md docs/
+COPY docs/integrators.md docs/agents.md docs/webhooks.md docs/pos-sync.md docs/online-store.md docs/
 COPY docs/guias docs/guias
 USER node
 EXPOSE 3000

@@ -34,7 +34,7 @@ export function listenToScanner(onCode: (code: string) => void): () => void {
       if (isField(target)) fillField(target, before)
       onCode(code)
     } else if (key.length === 1) {
-      if (!isFast) {
+      if (!isFast || typed === '') {
         typed = ''
         first = timeStamp
         before = isField(target) ? target.value : ''

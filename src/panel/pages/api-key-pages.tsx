@@ -219,7 +219,7 @@ export const apiKeyPages: readonly PanelRoute[] = [
     intro: () => (
       <p class="hint">
         Um agente de inteligência artificial usa a loja pelo endereço <code>/mcp</code>, com esta chave: só faz o que as
-        permissões deixam, até os limites. <a href="/docs/agents">Como conectar</a>
+        permissões deixam, até os limites. <a href="/docs/guias/agents">Como conectar</a>
       </p>
     ),
     fields: () => ({
