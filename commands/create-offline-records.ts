@@ -17,7 +17,6 @@ import { OfflineId } from './offline-sale-input.ts'
 import { type CreateCustomerInput, createCustomer, namesLike } from './person-commands.ts'
 
 const { name, sku, barcode, unit } = ITEM_OWN_DEFINITIONS
-const offline_id = OfflineId
 
 /** What a till may find in place of a new record, and what it then did. */
 export type DraftWarning = 'barcode_in_use' | 'name_in_use'
@@ -28,7 +27,7 @@ const orEmpty = <T extends z.ZodType>(schema: T) => z.preprocess((value) => valu
 /** A product typed in at a till. Unknown fields are ignored. */
 export const OfflineItemInput = z
   .object({
-    offline_id,
+    offline_id: OfflineId,
     name: name.whole,
     price: JsonMoney,
     barcode: orEmpty(barcode.whole),
@@ -40,7 +39,7 @@ export const OfflineItemInput = z
 /** A customer typed in at a till. Unknown fields are ignored. */
 export const OfflineCustomerInput = z
   .object({
-    offline_id,
+    offline_id: OfflineId,
     name: CUSTOMER_FIELDS.name.whole,
     document: CUSTOMER_FIELDS.document.whole,
     phone: CUSTOMER_FIELDS.phone.whole,

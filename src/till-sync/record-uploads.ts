@@ -32,28 +32,15 @@ interface DraftKind {
   readonly id: 'item_id' | 'customer_id'
   readonly one: string
   readonly many: string
-  readonly warnings: Readonly<Record<DraftWarning, string>>
 }
 
-const ITEM: DraftKind = {
-  id: 'item_id',
-  one: 'produto',
-  many: 'produtos',
-  warnings: {
-    barcode_in_use: 'Já há um produto com este código de barras: as vendas são dele.',
-    name_in_use: '',
-  },
-}
+const ITEM: DraftKind = { id: 'item_id', one: 'produto', many: 'produtos' }
+const CUSTOMER: DraftKind = { id: 'customer_id', one: 'cliente', many: 'clientes' }
 
-const CUSTOMER: DraftKind = {
-  id: 'customer_id',
-  one: 'cliente',
-  many: 'clientes',
-  warnings: {
-    barcode_in_use: '',
-    name_in_use:
-      'Já havia um cliente com este nome: é o mesmo se o documento é igual, senão o novo tem um número no nome.',
-  },
+const WARNINGS: Readonly<Record<DraftWarning, string>> = {
+  barcode_in_use: 'Já há um produto com este código de barras: as vendas são dele.',
+  name_in_use:
+    'Já havia um cliente com este nome: é o mesmo se o documento é igual, senão o novo tem um número no nome.',
 }
 
 interface DraftResult {
@@ -86,7 +73,7 @@ function resultOf(kind: DraftKind, sent: unknown, result: ElementResult): DraftR
     offline_id,
     status: result.outcome === 'created' ? 'created' : 'duplicate',
     [kind.id]: parseSubject(result.subject).id,
-    ...(warnings.length > 0 && { warnings: warnings.map((code) => ({ code, message: kind.warnings[code] })) }),
+    ...(warnings.length > 0 && { warnings: warnings.map((code) => ({ code, message: WARNINGS[code] })) }),
   }
 }
 

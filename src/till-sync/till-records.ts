@@ -16,6 +16,7 @@ import { type SyncRoute, UploadedMovements, UploadedReturns } from './till-reque
 import { getTillSession } from './till-router.ts'
 import {
   type ElementResult,
+  elementCommand,
   FAULT_MESSAGE,
   getInvalidFields,
   invokeElement,
@@ -43,13 +44,17 @@ export const cashRoute = ({ writer, log }: UploadServices): SyncRoute => ({
   },
 })
 
+const RECORD_MOVEMENT = elementCommand(recordCashMovement)
+const CLOSE_SESSION = elementCommand(closeCashSession)
+const RECORD_RETURN = elementCommand(recordOfflineReturn)
+
 /** The command of a movement, or the refusal of an invalid one. */
 const readMovement =
   ({ userId }: Pick<SyncSession, 'userId'>) =>
   (movement: unknown): Invocation | Refusal => {
     const { data, error } = CashMovementInput.safeParse(movement)
     if (error) return refuseInChain(movement, refuseInvalid(error))
-    return invokeElement(data.kind === 'closed' ? closeCashSession : recordCashMovement, movement, { ...data, userId })
+    return invokeElement(data.kind === 'closed' ? CLOSE_SESSION : RECORD_MOVEMENT, movement, { ...data, userId })
   }
 
 interface MovementResult {
@@ -161,9 +166,7 @@ const readReturn =
   ({ userId }: Pick<SyncSession, 'userId'>) =>
   (sent: unknown): Invocation | Refusal => {
     const { data, error } = OfflineReturnInput.safeParse(sent)
-    return error
-      ? refuseInChain(sent, refuseInvalid(error))
-      : invokeElement(recordOfflineReturn, sent, { ...data, userId })
+    return error ? refuseInChain(sent, refuseInvalid(error)) : invokeElement(RECORD_RETURN, sent, { ...data, userId })
   }
 
 interface Remarks {

@@ -30,12 +30,16 @@ interface UploadedElement {
   readonly noted?: readonly Code[]
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: commands of elements differ in their input
-const chained = new Map<Command<any>, Command<any>>()
+/** The command of an element, alone and in its till's chain. */
+export const elementCommand = <I extends UploadedElement>(alone: Command<I>) => ({ alone, chained: inChain(alone) })
 
-/** The command of an element, in its till's chain if it names one; without `till` everything is as it was. */
+type ElementCommand<I extends UploadedElement> = ReturnType<typeof elementCommand<I>>
+
+const RECORD_SALE = elementCommand(recordOfflineSale)
+
+/** Invokes the command in the till's chain if the element names one; without `till` everything is as it was. */
 export function invokeElement<I extends UploadedElement>(
-  plain: Command<I>,
+  { alone, chained }: ElementCommand<I>,
   sent: unknown,
   given: I,
   noted: readonly Code[] = [],
@@ -43,17 +47,17 @@ export function invokeElement<I extends UploadedElement>(
   const place = parseTillPlace(sent)
   if (place === null || place === 'till_signature') {
     const codes = place === null ? noted : [...noted, place]
-    return invoke(plain, codes.length === 0 ? given : { ...given, noted: codes })
+    return invoke(alone, codes.length === 0 ? given : { ...given, noted: codes })
   }
-  const wrapped = chained.get(plain) ?? inChain(plain)
-  chained.set(plain, wrapped)
-  return invoke(wrapped, { ...given, noted, place })
+  return invoke(chained, { ...given, noted, place })
 }
 
-const refuseElement = command<UploadedElement & { readonly refusal: Refusal }>({
-  needs: () => [],
-  decide: (_rows, { refusal }) => refusal,
-})
+const REFUSE = elementCommand(
+  command<UploadedElement & { readonly refusal: Refusal }>({
+    needs: () => [],
+    decide: (_rows, { refusal }) => refusal,
+  }),
+)
 
 /** A refused element of a till's chain has come nevertheless. */
 export function refuseInChain(sent: unknown, refusal: Refusal): Invocation | Refusal {
@@ -61,7 +65,7 @@ export function refuseInChain(sent: unknown, refusal: Refusal): Invocation | Ref
   const place = parseTillPlace(sent)
   if (place === null || place === 'till_signature') return refusal
   const offline_id = sentId((sent as { offline_id?: unknown }).offline_id) ?? ''
-  return invokeElement(refuseElement, sent, { offline_id, refusal })
+  return invokeElement(REFUSE, sent, { offline_id, refusal })
 }
 
 /** Elements of one till in the order of its chain, which shows no gap that the upload itself closes. */
@@ -228,7 +232,7 @@ const readSale =
     const { data, error } = OfflineSaleInput.safeParse(sale)
     return error
       ? refuseInChain(sale, refuseInvalid(error))
-      : invokeElement(recordOfflineSale, sale, { ...data, sellerId: userId })
+      : invokeElement(RECORD_SALE, sale, { ...data, sellerId: userId })
   }
 
 type Counts = Record<SaleResult['status'], number>
