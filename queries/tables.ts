@@ -347,6 +347,7 @@ export const RULES = {
   till_elements: OPEN,
   tills: OPEN,
   stock_movements: { own: OWN_ROWS.stock_movements },
+  shared_links: OPEN,
   stores: OPEN,
   rollup_states: { own: 'all', ownRollup: OWN_ROLLUPS.rollup_states },
   suppliers: { own: 'all', persons: masked(suppliers, 'supplier', SEARCHED) },

@@ -19,6 +19,7 @@ import { type AddressLimit, createAddressLimit, createMinuteLimit, type MinuteLi
 import type { PanelLimits } from './panel-quota.ts'
 import { createSecondFactors, type SecondFactors } from './second-factors.ts'
 import { createSessions, type Sessions } from './sessions.ts'
+import { createSharedLinks, type SharedLinks } from './shared-links.ts'
 import { createTokens, type Tokens } from './till-access.ts'
 
 /** How often clients may ask. */
@@ -58,6 +59,7 @@ export interface Access {
   readonly login: Login
   readonly invitations: Invitations
   readonly passwordLinks: PasswordLinks
+  readonly sharedLinks: SharedLinks
   readonly secondFactors: SecondFactors
   readonly companiesOf: People['companiesOf']
   readonly sessions: Sessions
@@ -95,6 +97,7 @@ export function createAccess(options: AccessOptions): Access {
     login,
     invitations: createInvitations(links),
     passwordLinks: createPasswordLinks(links),
+    sharedLinks: createSharedLinks(options),
     secondFactors: createSecondFactors(links),
     companiesOf: createPeople(gate).companiesOf,
     sessions: createSessions(gate, onError, limits.panel),

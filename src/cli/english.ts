@@ -25,6 +25,7 @@ const REFUSALS: Readonly<Record<RefusalCode, string>> = {
   payment_already_used: 'Another sale has a payment of this one.',
   amount_limit: 'The amount exceeds the limit of the key.',
   key_limit_reached: 'The company has twenty active API keys: revoke one first.',
+  link_limit_reached: 'The company has 20,000 live links: revoke some, or wait until they end.',
   last_owner: 'The company needs an active owner: make another user one first.',
   order_already_paid: 'The order is paid.',
   order_not_paid: 'The order is not paid, or not by this payment.',

@@ -25,6 +25,7 @@ export type RefusalCode =
   | 'payment_mismatch'
   | 'payment_already_used'
   | 'key_limit_reached'
+  | 'link_limit_reached'
   | 'amount_limit'
   | 'last_owner'
   | 'order_already_paid'

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { PERMISSIONS, ROLES } from '#domain/rights.ts'
+import { limitedText } from '#domain/text.ts'
 import { date, eventType, id, instant, money, percentage, personal, text } from './event-definitions.ts'
 
 /** Plan of a company: `api` adds the integration API; without it the API responds 402. */
@@ -77,6 +78,15 @@ const access = {
 }
 
 /** The company and its settings: payment types, users, API keys. Secrets are never in an event. */
+/** What a link opens. */
+const sharedRecord = {
+  kind: z.enum(['sale', 'customer', 'company']),
+  /** Of the company: `2026-11`. */
+  month: limitedText(7)
+    .regex(/^\d{4}-\d{2}$/)
+    .optional(),
+}
+
 export const companyEvents = {
   /** `test` is set for test companies only. */
   CompanyRegistered: eventType('company', { ...company, test: z.boolean().optional() }),
@@ -148,6 +158,9 @@ export const companyEvents = {
     max_amount_per_day: money.optional(),
   }),
   ApiKeyRevoked: eventType('api_key', {}),
+  /** A link that opens a page of the record without a login: a receipt, a customer's account, a month. It replaces the earlier one. */
+  SharedLinkCreated: eventType(['sale', 'customer', 'company'], { ...sharedRecord, expires_at: instant }),
+  SharedLinkRevoked: eventType(['sale', 'customer', 'company'], sharedRecord),
 } as const
 
 /**

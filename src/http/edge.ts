@@ -200,7 +200,19 @@ export interface ObservedRequest {
 }
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-const AREAS = ['/api/v1', '/api', '/mcp', '/webhook', '/docs', '/painel', '/pagar', '/conferir', '/health', '/metrics']
+const AREAS = [
+  '/api/v1',
+  '/api',
+  '/mcp',
+  '/webhook',
+  '/docs',
+  '/painel',
+  '/pagar',
+  '/l',
+  '/conferir',
+  '/health',
+  '/metrics',
+]
 
 /** Calls `onAnswered` for each request once its answer is sent or its connection is closed. */
 export function observe(onAnswered: (call: ObservedRequest) => void): RequestHandler {

@@ -52,6 +52,7 @@ const PROBLEMS = {
     'Documentos fiscais, contas em aberto, crédito de troca ou pedidos ainda precisam desta pessoa.',
   ],
   key_limit_reached: [409, 'A empresa já tem vinte chaves de API ativas.'],
+  link_limit_reached: [409, 'A empresa já tem 20.000 links ativos: revogue alguns ou espere que vençam.'],
   last_owner: [409, 'A empresa precisa de ao menos um proprietário ativo.'],
   webhook_limit_reached: [409, 'A empresa já tem o máximo de webhooks.'],
   webhook_disabled: [409, 'O webhook está desligado: ligue-o antes.'],

@@ -75,7 +75,14 @@ export const LEFT_TABLES: Readonly<Record<string, string>> = {
 export const LOGIN_TABLES = ['second_factors', 'recovery_codes', 'password_links', 'persons']
 
 /** What opens a company. */
-export const CREDENTIALS = ['api_key_secrets', 'sessions', 'sync_tokens', 'store_secrets', 'invitations']
+export const CREDENTIALS = [
+  'api_key_secrets',
+  'sessions',
+  'sync_tokens',
+  'store_secrets',
+  'invitations',
+  'shared_links',
+]
 
 /** A table whose rows of a company are carried. */
 export interface CarriedTable {

@@ -254,6 +254,18 @@ export const plainDocument = ({ title, body }: PanelPage): string =>
     </body>,
   )
 
+/** A page behind a link, with the colour of its shop and without the service's name. */
+export const sharedDocument = ({ title, body }: PanelPage, brandColor: string | null): string =>
+  document(
+    { title, brandColor },
+    <body class="plain shared">
+      <main id="conteudo">
+        <h1>{title}</h1>
+        {body}
+      </main>
+    </body>,
+  )
+
 /** A page of the panel with menu, user, flash message, and a note if it shows the past. */
 export const panelDocument = (page: PanelPage, { visit, ...menu }: MenuProps): string =>
   document(

@@ -18,7 +18,7 @@ import { orderCancellation, orderRefundPages } from './pages/order-refund-pages.
 import { paymentTypePages } from './pages/payment-type-pages.tsx'
 import { peoplePages } from './pages/person-pages.tsx'
 import { profilePages } from './pages/profile-pages.tsx'
-import { saleReceiptPage } from './pages/purchase-pages.tsx'
+import { saleReceiptPages } from './pages/purchase-pages.tsx'
 import { recordRefusedPages } from './pages/record-refused.tsx'
 import { refusedSalePages } from './pages/refused-sale-pages.tsx'
 import { refusedMovementPages, refusedReturnPages } from './pages/refused-upload-pages.tsx'
@@ -58,7 +58,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...returnPages,
   ...returnListPages,
   salePage,
-  saleReceiptPage,
+  ...saleReceiptPages,
   ...saleActions,
   ...saleCustomerPages,
   ...tillsPages,

@@ -5,6 +5,7 @@ import { createAccess, createLimits, type Limits } from '#access/access.ts'
 import type { QuotaLimits } from '#access/api-authenticator.ts'
 import { createMailer } from '#access/email.ts'
 import { type AddressLimit, createAddressLimit } from '#access/login-limits.ts'
+import { SHARED } from '#access/shared-links.ts'
 import { apiV1, serveProofKeys, serveVerifier, V1_ROUTES } from '#api/api-v1.ts'
 import { createContract } from '#api/contract/contract-document.ts'
 import type { ReferencePage } from '#api/docs/docs-guides.tsx'
@@ -44,6 +45,7 @@ import { PANEL } from '#panel/page-context.ts'
 import { panel } from '#panel/panel.ts'
 import { answerPanelFailure as answerVisitor } from '#panel/panel-answer.tsx'
 import { PANEL_ROUTES } from '#panel/routes.ts'
+import { sharedPages } from '#panel/shared-pages.tsx'
 import { answerCheckoutFailure as answerBuyer, CHECKOUTS_PER_MINUTE, checkout } from '#public/checkout.tsx'
 import { NOTIFICATIONS_PER_MINUTE, notificationReceiver } from '#public/payment-notifications.ts'
 import { PICTURES, PICTURES_PER_MINUTE, servePictures } from '#public/public-pictures.ts'
@@ -356,6 +358,7 @@ export function interfaceRouter(services: Services): Router {
   const router = express.Router()
   router.use(PANEL, panel(services))
   router.use(CHECKOUT, checkout(services))
+  router.use(SHARED, sharedPages(services))
   router.use(PICTURES, servePictures(services))
   router.use(RECEIPT_PAGE, serveVerificationPage(services))
   router.use(TILL_APP, serveTillApp())

@@ -377,11 +377,11 @@ describe('panel: a sale', () => {
       )
     })
 
-    it('links to the page that verifies it, to be sent to the customer [PANEL-371]', async () => {
+    it('links to the page that verifies it, and shows no hash in words [PANEL-371]', async () => {
       const sale = await sold()
-      expect((await user.get(`/painel/vendas/${sale.id}/recibo`)).html).to.match(
-        /href="[^"]*\/conferir#[^"]+">Link para enviar/,
-      )
+      const { html } = await user.get(`/painel/vendas/${sale.id}/recibo`)
+      expect(html).to.match(/href="[^"]*\/conferir#[^"]+">Conferir no registro/)
+      expect(textIn(html)).not.to.match(/[0-9a-f]{64}/)
     })
   })
 })

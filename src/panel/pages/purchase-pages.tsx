@@ -1,5 +1,4 @@
 import type { ComponentChildren } from 'preact'
-import QRCode, { type QRCodeSegment } from 'qrcode'
 import { fromCents, toCents } from '#domain/money.ts'
 import { formatCount, formatDateTime, formatMoney, formatPersonName, formatUnits } from '#domain/person-values.ts'
 import {
@@ -10,14 +9,19 @@ import {
   toReceiptDigits,
 } from '#integrity/sale-receipts.ts'
 import { isRefusal } from '#ledger/command.ts'
+import type { CompanyObject } from '#projections/companies.ts'
+import type { CustomerObject } from '#projections/people.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { findUnits, type UnitsOfItems, unitIn } from '#queries/item-queries.ts'
+import { getCustomer } from '#queries/person-queries.ts'
+import type { Reader } from '#queries/reader.ts'
 import { listPurchases, MAX_PURCHASES, type Purchases, sumPurchases } from '#queries/return-queries.ts'
 import { receiptFilePath } from '../csv-files.ts'
 import { link } from '../page-context.ts'
-import type { PageContext, PageRoute, PanelPage } from '../panel-route.ts'
+import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { Alert, Card, type Fact, Facts, Figure, Stat, Stats } from '../ui/page-parts.tsx'
 import { CardPager, ListTable, recordsOnPage } from '../ui/panel-list.tsx'
+import { findLink, QrCode, SharedLinkCard, sharedLinkForms } from '../ui/shared-link.tsx'
 import { loadCompany, ShopHead, toLogoOrigin } from './company-pages.tsx'
 import { SaleBadge } from './sale-list.tsx'
 import { CameBack, cameBack, GivenBackLines, lineScope, loadSale, SumLine } from './sale-page.tsx'
@@ -103,33 +107,36 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
     sale &&
     (await makeSaleReceipt({ ...context.proofs, store: context.reads.store, reader: readModel.reader }, sale.id))
   if (!sale || !made) return null
-  const { receipt } = made
-  const [code, short] = [
-    codeOf(receipt, context.environment.publicUrl),
-    shortCodeOf(receipt, context.environment.publicUrl),
-  ]
+  const { publicUrl } = context.environment
+  const page = `${publicUrl}${RECEIPT_PAGE}`
+  const link = await findLink(visit, { kind: 'sale', id: sale.id })
   const company = await loadCompany(visit)
   const body = (
-    <div class="receipt">
-      {company && <ShopHead company={company} />}
-      {sale.cancelled_at !== null && (
-        <Alert>Venda cancelada em {formatDateTime(sale.cancelled_at, readModel.timezone)}.</Alert>
-      )}
-      <Facts facts={factsOf(sale, readModel.timezone)} />
-      <Lines sale={sale} units={await findUnits(readModel.reader, sale.items)} />
-      <Paid sale={sale} />
-      <p class="note">Não é documento fiscal.</p>
-      <Proof code={code} receipt={receipt} publicUrl={context.environment.publicUrl}>
-        {code.isWhole && (
-          <div class="narrow-paper">
-            <Code code={short} svg={await drawn(short)} />
-          </div>
-        )}
-        <div class={code.isWhole ? 'wide-paper' : undefined}>
-          <Code code={code} svg={await drawn(code)} />
-        </div>
-      </Proof>
-    </div>
+    <>
+      {
+        await ReceiptPaper({
+          ...{ company, sale, reader: readModel.reader, timezone: readModel.timezone },
+          code: link?.url ?? `${page}#${HASH_FRAGMENT}${made.receipt.event.hash}`,
+          children: (
+            <>
+              <p class="hint">
+                {link?.url ? 'Aponte a câmera para ver o recibo.' : `Para conferir em ${page}, peça o arquivo à loja.`}
+              </p>
+              <CheckLink page={page} receipt={made.receipt} />
+            </>
+          ),
+        })
+      }
+      <SharedLinkCard
+        visit={visit}
+        link={link}
+        to={`/vendas/${sale.id}/recibo`}
+        title="Link do recibo"
+        hint="Quem tiver o link vê este recibo, sem entrar no Tillbook. Com ele, o código impresso abre o recibo."
+        message={`Recibo da sua compra em ${company?.name ?? 'nossa loja'}:`}
+        phone={sale.customer && (await findPhone(readModel.reader, sale.customer.id))}
+      />
+    </>
   )
   return {
     title: `Recibo da venda ${sale.id}`,
@@ -140,6 +147,33 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
     body,
   }
 }
+
+interface ReceiptProps {
+  readonly company: CompanyObject | null
+  readonly sale: SaleObject
+  readonly reader: Reader
+  readonly timezone: string
+  /** Printed as a QR code; null: none. */
+  readonly code: string | null
+  /** How to verify it. */
+  readonly children: ComponentChildren
+}
+
+/** A receipt as paper and its link show it. */
+export const ReceiptPaper = async ({ company, sale, reader, timezone, code, children }: ReceiptProps) => (
+  <div class="receipt">
+    {company && <ShopHead company={company} />}
+    {sale.cancelled_at !== null && <Alert>Venda cancelada em {formatDateTime(sale.cancelled_at, timezone)}.</Alert>}
+    <Facts facts={factsOf(sale, timezone)} />
+    <Lines sale={sale} units={await findUnits(reader, sale.items)} />
+    <Paid sale={sale} />
+    <section class="proof" aria-label="Conferência">
+      {code !== null && (await QrCode({ of: code, label: 'QR Code do recibo' }))}
+      {children}
+      <p class="note">Não é documento fiscal.</p>
+    </section>
+  </div>
+)
 
 const factsOf = ({ id, external_id, sold_at, customer, seller }: SaleObject, timezone: string): Fact[] => [
   ['Venda', external_id ?? id],
@@ -207,88 +241,34 @@ const statedWithoutChange = (payments: SaleObject['payments'], total: string): b
 
 const isPositive = (amount: string): boolean => toCents(amount) > 0
 
-export const saleReceiptPage: PageRoute = { path: '/vendas/:id/recibo', section: 'sales', show }
+export const saleReceiptPages: readonly PanelRoute[] = [
+  { path: '/vendas/:id/recibo', section: 'sales', show },
+  ...sharedLinkForms<SaleObject>({
+    path: '/vendas/:id/recibo',
+    section: 'sales',
+    access: 'sell',
+    subject: loadSale,
+    sharedOf: ({ id }) => ({ kind: 'sale', id }),
+    pageOf: ({ id }) => `/vendas/${id}/recibo`,
+  }),
+]
 
-/** QR code segments, and whether they contain the whole receipt. */
-interface ReceiptCode {
-  readonly segments: readonly [address: QRCodeSegment, rest: QRCodeSegment]
-  readonly isWhole: boolean
-}
-
-/** URL fragment, without `#`. */
-const fragmentOf = ({ segments: [, { data }] }: ReceiptCode): string => String(data)
-
-/**
- * Largest printed code in modules. With its margin it has 161 modules on the 72 mm of an 80 mm printer, 0.45 mm each;
- * some phones cannot read smaller ones (ADR-0028).
- */
-const MOST_MODULES = 153
-
-const DRAWING = { errorCorrectionLevel: 'L', margin: 4 } as const
-
-/** The receipt, or the hash of its event if the code would be too dense. */
-function codeOf(receipt: Receipt, publicUrl: string): ReceiptCode {
-  const digits = toReceiptDigits(receipt)
-  if (digits !== null) {
-    const whole: ReceiptCode['segments'] = [addressSegment(publicUrl), { data: digits, mode: 'numeric' }]
-    if (modulesOf(whole) <= MOST_MODULES) return { segments: whole, isWhole: true }
-  }
-  return shortCodeOf(receipt, publicUrl)
-}
-
-/** The hash of the receipt's event, which also fits on a roll of 58 mm. */
-function shortCodeOf(receipt: Receipt, publicUrl: string): ReceiptCode {
-  const hash = Buffer.from(`${HASH_FRAGMENT}${receipt.event.hash}`)
-  return { segments: [addressSegment(publicUrl), { data: hash, mode: 'byte' }], isWhole: false }
-}
-
-const addressSegment = (publicUrl: string) =>
-  ({ data: Buffer.from(`${publicUrl}${RECEIPT_PAGE}#`), mode: 'byte' }) as const
-
-function modulesOf(segments: ReceiptCode['segments']): number {
-  try {
-    return QRCode.create([...segments], DRAWING).modules.size
-  } catch {
-    // Exceeds the capacity of any code.
-    return Number.POSITIVE_INFINITY
-  }
-}
-
-const drawn = ({ segments }: ReceiptCode): Promise<string> =>
-  QRCode.toString([...segments], { ...DRAWING, type: 'svg' })
-
-interface CodeProps {
-  readonly code: ReceiptCode
-  readonly svg: string
-}
-
-const Code = ({ code, svg }: CodeProps) => (
-  <>
-    {/* SVG paths from the library; they contain none of the text. */}
-    <div class="qr" role="img" aria-label="QR Code do recibo" dangerouslySetInnerHTML={{ __html: svg }} />
-    <p class="hint">
-      {code.isWhole
-        ? 'O código traz o recibo inteiro: aponte a câmera para conferir.'
-        : 'O código traz só a identificação da venda. Para conferir, é preciso também o arquivo do recibo.'}
-    </p>
-  </>
-)
-
-interface ProofProps {
-  readonly code: ReceiptCode
+interface CheckProps {
+  /** Address of the page that verifies receipts. */
+  readonly page: string
   readonly receipt: Receipt
-  readonly publicUrl: string
-  readonly children: ComponentChildren
 }
 
-const Proof = ({ code, receipt, publicUrl, children }: ProofProps) => (
-  <section class="proof" aria-label="Conferência">
-    {children}
-    <p class="hint">
-      {`${publicUrl}${RECEIPT_PAGE}`} · evento {receipt.event.revision}, {receipt.event.hash}
-    </p>
-    <p class="share">
-      <a href={`${publicUrl}${RECEIPT_PAGE}#${fragmentOf(code)}`}>Link para enviar ao cliente</a>
-    </p>
-  </section>
+/** The whole receipt, or the hash of its event, behind `#`, which browsers do not send. */
+export const CheckLink = ({ page, receipt }: CheckProps) => (
+  <p class="share">
+    <a href={`${page}#${toReceiptDigits(receipt) ?? `${HASH_FRAGMENT}${receipt.event.hash}`}`}>
+      Conferir no registro de auditoria
+    </a>
+  </p>
 )
+
+async function findPhone(reader: Reader, customerId: number): Promise<string | null> {
+  const { record } = await getCustomer(reader, customerId)
+  return record ? (JSON.parse(record) as CustomerObject).phone : null
+}

@@ -55,6 +55,8 @@ export const FLASHES = {
   'ja-resolvida': 'Esta venda já estava resolvida.',
   'documento-fiscal': 'Documento fiscal registrado.',
   revogada: 'Chave revogada.',
+  'link-criado': 'Link criado.',
+  'link-revogado': 'Link revogado: ele não abre mais.',
   ligado: 'Webhook ligado.',
   desligado: 'Webhook desligado.',
   'webhook-passado': 'Webhook transferido.',

@@ -50,6 +50,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     received: 'Conta recebida',
     sale: 'Venda',
     cancel: 'Venda cancelada',
+    company: 'Empresa',
   },
   role: ROLE_NAMES,
   permissions: PERMISSION_NAMES,

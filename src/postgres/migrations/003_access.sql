@@ -202,6 +202,25 @@ comment on column ops.invitations.made_by is 'The user who invited; null for an 
 comment on column ops.invitations.for_owner is 'Whether to become an owner.';
 comment on column ops.invitations.companies is 'Ids of the companies of the person then, as a list: it ends when the person joins another one.';
 
+create table ops.shared_links (
+  company_id bigint not null,
+  record text not null,
+  token_hash bytea unique,
+  nonce bytea not null,
+  expires_at timestamptz not null,
+  made_by bigint,
+  opened_at timestamptz,
+  last_opened_at timestamptz,
+  times_opened integer not null,
+  primary key (company_id, record)
+);
+comment on table ops.shared_links is 'Links that open a page of a record without a login.';
+comment on column ops.shared_links.record is 'What it opens: sale/9, customer/4, month/2026-11.';
+comment on column ops.shared_links.token_hash is 'SHA-256 of the token in the link; null once revoked.';
+comment on column ops.shared_links.nonce is 'Random. The token is made of it with a secret of the installation.';
+comment on column ops.shared_links.made_by is 'The user who made it.';
+create index shared_links_alive on ops.shared_links (company_id, expires_at) where token_hash is not null;
+
 create table ops.user_pins (
   company_id bigint not null,
   user_id bigint not null,
