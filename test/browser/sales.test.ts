@@ -189,7 +189,7 @@ describeInBrowser('sales in a browser', () => {
       await page.setViewportSize({ width: Math.floor(((millimetres - 6) / 25.4) * 96), height: 1000 })
       expect(await page.locator('.qr:visible').count(), width).to.equal(1)
       const printed = await page.locator('body').boundingBox()
-      if (millimetres === 80) expect(printed?.height).to.be.below((120 / 25.4) * 96)
+      if (millimetres === 80) expect(printed?.height).to.be.below((114 / 25.4) * 96)
     }
     await page.goto('/painel/vendas?sold_from=2020-01-01')
     await page.setViewportSize({ width: 703, height: 1000 })

@@ -19,7 +19,7 @@ import { listPurchases, MAX_PURCHASES, type Purchases, sumPurchases } from '#que
 import { receiptFilePath } from '../csv-files.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
-import { Alert, Card, type Fact, Facts, Figure, Stat, Stats } from '../ui/page-parts.tsx'
+import { Alert, Card, Figure, Stat, Stats } from '../ui/page-parts.tsx'
 import { CardPager, ListTable, recordsOnPage } from '../ui/panel-list.tsx'
 import { findLink, QrCode, SharedLinkCard, sharedLinkForms } from '../ui/shared-link.tsx'
 import { loadCompany, ShopHead, toLogoOrigin } from './company-pages.tsx'
@@ -164,23 +164,28 @@ export const ReceiptPaper = async ({ company, sale, reader, timezone, code, chil
   <div class="receipt">
     {company && <ShopHead company={company} />}
     {sale.cancelled_at !== null && <Alert>Venda cancelada em {formatDateTime(sale.cancelled_at, timezone)}.</Alert>}
-    <Facts facts={factsOf(sale, timezone)} />
+    <p class="note">{describeSale(sale, timezone)}</p>
     <Lines sale={sale} units={await findUnits(reader, sale.items)} />
     <Paid sale={sale} />
     <section class="proof" aria-label="Conferência">
       {code !== null && (await QrCode({ of: code, label: 'QR Code do recibo' }))}
-      {children}
-      <p class="note">Não é documento fiscal.</p>
+      <div>
+        {children}
+        <p class="note">Não é documento fiscal.</p>
+      </div>
     </section>
   </div>
 )
 
-const factsOf = ({ id, external_id, sold_at, customer, seller }: SaleObject, timezone: string): Fact[] => [
-  ['Venda', external_id ?? id],
-  ['Data', formatDateTime(sold_at, timezone)],
-  ['Atendente', seller && formatPersonName(seller.name)],
-  ['Cliente', customer && formatPersonName(customer.name)],
-]
+const describeSale = ({ id, external_id, sold_at, customer, seller }: SaleObject, timezone: string): string =>
+  [
+    `Recibo da venda ${external_id ?? id}`,
+    formatDateTime(sold_at, timezone),
+    seller && `Atendente: ${formatPersonName(seller.name)}`,
+    customer && `Cliente: ${formatPersonName(customer.name)}`,
+  ]
+    .filter(Boolean)
+    .join(' · ')
 
 interface LinesProps {
   readonly sale: SaleObject

@@ -29,20 +29,22 @@ interface ShareProps {
 /** Link of a record: made, sent, shown when opened, and revoked. */
 export const SharedLinkCard = ({ visit, link, to, title, hint, message, phone }: ShareProps) =>
   visit.readModel.moment || !visit.reaches('POST', `${to}/link`) ? null : (
-    <Card title={title}>
-      <p class="hint">{hint}</p>
-      {link !== null && <LinkState visit={visit} link={link} message={message} phone={phone} />}
-      <div class="actions">
-        {link === null ? (
-          <ButtonForm visit={visit} to={`${to}/link`} label="Criar link" isMain />
-        ) : (
-          <>
-            <ButtonForm visit={visit} to={`${to}/link`} label="Trocar o link" />
-            <ButtonForm visit={visit} to={`${to}/link/revogar`} label="Revogar" isDangerous />
-          </>
-        )}
-      </div>
-    </Card>
+    <div class="share">
+      <Card title={title}>
+        <p class="hint">{hint}</p>
+        {link !== null && <LinkState visit={visit} link={link} message={message} phone={phone} />}
+        <div class="actions">
+          {link === null ? (
+            <ButtonForm visit={visit} to={`${to}/link`} label="Criar link" isMain />
+          ) : (
+            <>
+              <ButtonForm visit={visit} to={`${to}/link`} label="Trocar o link" />
+              <ButtonForm visit={visit} to={`${to}/link/revogar`} label="Revogar" isDangerous />
+            </>
+          )}
+        </div>
+      </Card>
+    </div>
   )
 
 const LinkState = ({
