@@ -326,38 +326,45 @@ const eraseImports = (tx: Transaction, companyId: number): Promise<unknown> =>
  */
 async function eraseRefusedSales(tx: Transaction, companyId: number, customerIds: readonly number[]): Promise<void> {
   if (customerIds.length === 0) return
+  const found = await tx.query<{ offline_id: string }>(FIND_OFFLINE_IDS, [companyId, customerIds])
+  const erased = new Set<CustomerName>([...customerIds, ...found.rows.map(({ offline_id }) => offline_id)])
   const { rows } = await tx.query<{ id: number; payload: string }>(FIND_REFUSED_SALES, [
     companyId,
     `:"?(${customerIds.join('|')})"?[,}]`,
+    found.rows.map(({ offline_id }) => JSON.stringify(offline_id)),
   ])
-  const named = rows.flatMap(({ id, payload }) => withoutCustomers(payload, customerIds, id))
+  const named = rows.flatMap(({ id, payload }) => withoutCustomers(payload, erased, id))
   if (named.length === 0) return
   await tx.query(WRITE_REFUSED_SALES, [companyId, named.map(({ id }) => id), named.map(({ payload }) => payload)])
 }
 
-function withoutCustomers(payload: string, customerIds: readonly number[], id: number) {
-  const kept = eraseSale(payload, (customer) => customerIds.includes(customer))
+function withoutCustomers(payload: string, erased: ReadonlySet<CustomerName>, id: number) {
+  const kept = eraseSale(payload, (customer) => erased.has(customer))
   return kept === null ? [] : { id, payload: kept }
 }
 
 /** The rest of a sale that names an erased customer; null if it names none. */
-export function eraseSale(payload: string, isForgotten: (customerId: number) => boolean): string | null {
+export function eraseSale(payload: string, isForgotten: (customer: CustomerName) => boolean): string | null {
   const sale = JSON.parse(payload) as Json
-  const customerId = customerIn(sale)
-  if (customerId === null || !isForgotten(customerId)) return null
+  const customer = customerIn(sale)
+  if (customer === null || !isForgotten(customer)) return null
+  const named = typeof customer === 'number' ? { customer_id: customer } : { offline_customer_id: customer }
   const lists = { items: linesOf(sale.items, ITEM), payments: paymentsOf(sale.payments) }
-  return JSON.stringify({ ...only(sale, SALE), customer_id: customerId, ...lists })
+  return JSON.stringify({ ...only(sale, SALE), ...named, ...lists })
 }
 
-/** Id of the customer in a till's sale, in any of its forms; null if there is none. */
-export function customerIn(sale: unknown): number | null {
+/** A customer as a till's sale names it: the id, or the identifier that the till gave. */
+export type CustomerName = number | string
+
+/** The customer in a till's sale, in any of its forms; null if there is none. */
+export function customerIn(sale: unknown): CustomerName | null {
   if (!isJsonObject(sale)) return null
-  const { customer_id, customer } = sale
+  const { customer_id, customer, offline_customer_id } = sale
   for (const named of [customer_id, customer]) {
     const id = Number(isJsonObject(named) ? (named.id ?? named.customer_id) : (named ?? Number.NaN))
     if (Number.isSafeInteger(id) && id > 0) return id
   }
-  return null
+  return typeof offline_customer_id === 'string' ? offline_customer_id : null
 }
 
 const linesOf = (lines: unknown, names: readonly string[]): unknown =>
@@ -376,9 +383,15 @@ const only = (object: Json, names: readonly string[]): Json =>
     Object.entries(object).filter(([name, value]) => names.includes(name) && typeof value !== 'object'),
   )
 
+const FIND_OFFLINE_IDS = {
+  name: 'find_offline_ids_of_customers',
+  text: `select offline_id from offline_records where company_id = $1 and kind = 'customer' and record_id = any($2::bigint[])`,
+}
+
 const FIND_REFUSED_SALES = {
   name: 'find_refused_sales_about',
-  text: 'select id, payload from refused_sales where company_id = $1 and payload ~ $2',
+  text: `select id, payload from refused_sales where company_id = $1
+           and (payload ~ $2 or exists (select from unnest($3::text[]) named where strpos(payload, named) > 0))`,
 }
 
 const WRITE_REFUSED_SALES = {

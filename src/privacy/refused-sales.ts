@@ -3,10 +3,9 @@ import * as z from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { JsonMoney, toCents } from '#domain/money.ts'
 import { OFFLINE_SALE_STATUSES } from '#events/sale-events.ts'
-import { parseSubject } from '#ledger/projection.ts'
 import { createTimeSlicer } from '#lib/fair-sharing.ts'
 import type { Database } from '#postgres/database.ts'
-import { customerIn, eraseSale } from './erase-person.ts'
+import { type CustomerName, customerIn, eraseSale } from './erase-person.ts'
 
 /** Result of one uploaded sale. */
 export type SaleResult = RecordedSale | ResolvedSale | RefusedUpload
@@ -123,9 +122,9 @@ async function keep(
   pool: Database,
   { companyId, userId }: { readonly companyId: number; readonly userId: number },
   refused: readonly Refusal[],
-  forgotten: ReadonlySet<number>,
+  forgotten: ReadonlySet<CustomerName>,
 ): Promise<KeptRow[]> {
-  const isForgotten = (id: number) => forgotten.has(id)
+  const isForgotten = (customer: CustomerName) => forgotten.has(customer)
   const { rows } = await pool.query<KeptRow>(KEEP, [
     companyId,
     userId,
@@ -135,8 +134,8 @@ async function keep(
     refused.map(({ result }) => result.code),
     refused.map(({ result }) => result.message),
     refused.map(({ errors }) => errors),
-    refused.map(({ payload, customerId }) =>
-      payload !== null && customerId !== null && isForgotten(customerId) ? eraseSale(payload, isForgotten) : payload,
+    refused.map(({ payload, customer }) =>
+      payload !== null && customer !== null && isForgotten(customer) ? eraseSale(payload, isForgotten) : payload,
     ),
     MAX_OPEN,
     refused.map(({ takings }) => takings?.sold_at ?? null),
@@ -150,16 +149,24 @@ async function findForgotten(
   pool: Database,
   companyId: number,
   refused: readonly Refusal[],
-): Promise<ReadonlySet<number>> {
-  const named = new Set(refused.map(({ customerId }) => customerId).filter((id) => id !== null))
-  if (named.size === 0) return new Set()
-  const { rows } = await pool.query<{ subject: string }>({
+): Promise<ReadonlySet<CustomerName>> {
+  const named = [...new Set(refused.map(({ customer }) => customer).filter((customer) => customer !== null))]
+  if (named.length === 0) return new Set()
+  const { rows } = await pool.query<{ id: number | null; offline_id: string | null }>({
     name: 'find_forgotten_customers',
-    text: `select subject from person_keys
-           where company_id = $1 and subject = any($2::text[]) and part = 'identity' and destroyed_at is not null`,
-    values: [companyId, [...named].map((id) => `customer/${id}`)],
+    text: `with named as (
+             select id, null as offline_id from unnest($2::bigint[]) id
+             union all select record_id, offline_id from offline_records
+             where company_id = $1 and kind = 'customer' and offline_id = any($3::text[]))
+           select named.id, named.offline_id from named join person_keys k on k.company_id = $1
+             and k.subject = 'customer/' || named.id and k.part = 'identity' and k.destroyed_at is not null`,
+    values: [
+      companyId,
+      named.filter((customer) => typeof customer === 'number'),
+      named.filter((customer) => typeof customer === 'string'),
+    ],
   })
-  return new Set(rows.map(({ subject }) => parseSubject(subject).id))
+  return new Set(rows.map(({ id, offline_id }) => offline_id ?? (id as number)))
 }
 
 interface KeptRow {
@@ -215,7 +222,7 @@ function distinct(entries: readonly RefusalRow[], digests: readonly (Digest | un
     const digest = digests[position]
     if (result.status !== 'error' || !digest) continue
     const times = (refused.get(digest.hex)?.times ?? 0) + 1
-    refused.set(digest.hex, { ...digest, result, times, customerId: customerIn(sale), takings: takingsOf(sale) })
+    refused.set(digest.hex, { ...digest, result, times, customer: customerIn(sale), takings: takingsOf(sale) })
   }
   return [...refused].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, refusal]) => refusal)
 }
@@ -223,8 +230,7 @@ function distinct(entries: readonly RefusalRow[], digests: readonly (Digest | un
 interface Refusal extends Digest {
   readonly result: RefusedUpload
   readonly times: number
-  /** Customer id in the sale. */
-  readonly customerId: number | null
+  readonly customer: CustomerName | null
   readonly takings: Takings | null
 }
 

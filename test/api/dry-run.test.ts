@@ -113,6 +113,16 @@ describe('dry run', () => {
     expect([other.status, other.body.error.code]).to.deep.equal([409, 'idempotency_key_reuse'])
   })
 
+  it('shows barcodes as they are, of any digits [AGENT-1201]', async () => {
+    const company = await api.company()
+    // In the window of provisional ids.
+    for (const barcode of ['9006913571006', '09006913571006']) {
+      const tried = await company.post('/catalog/items', { name: 'Café', price: '1.00', barcode }, DRY)
+      expect([tried.body.meta?.dry_run.status, tried.body.data?.barcode], tried.text).to.deep.equal([201, barcode])
+      expect(tried.body.meta.dry_run.events[0].data.barcode).to.equal(barcode)
+    }
+  })
+
   it('refuses another value, and the header on a read [AGENT-1202]', async () => {
     const company = await api.company()
     for (const value of ['false', '1', 'TRUE', '']) {

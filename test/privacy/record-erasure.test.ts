@@ -103,7 +103,7 @@ describe('erasure of a customer from a refused sale [PRIV-35]', () => {
     customer_name: 'Ana',
   }
   const kept = { offline_id: 'a', total: 2, items: [line], payments: [] }
-  const isForgotten = (id: number) => id === 9
+  const isForgotten = (customer: number | string) => customer === 9 || customer === 'c-9'
 
   it('keeps the fields that the service reads, however the sale names the customer', () => {
     for (const named of [
@@ -117,8 +117,14 @@ describe('erasure of a customer from a refused sale [PRIV-35]', () => {
     }
   })
 
+  it('keeps them of a customer that the till has made', () => {
+    const named = { ...sale, offline_customer_id: 'c-9' }
+    const left = JSON.parse(eraseSale(JSON.stringify(named), isForgotten) ?? '{}')
+    expect(left).to.deep.equal({ ...kept, offline_customer_id: 'c-9' })
+  })
+
   it('keeps everything if the sale names another customer or none', () => {
-    for (const named of [{ customer_id: 8 }, {}, { customer_id: 'Ana' }])
+    for (const named of [{ customer_id: 8 }, {}, { customer_id: 'Ana' }, { offline_customer_id: 'c-8' }])
       expect(eraseSale(JSON.stringify({ ...sale, ...named }), isForgotten)).to.equal(null)
   })
 })

@@ -142,6 +142,20 @@ describe('products and customers made at tills', () => {
     expect(neither).to.deep.include({ status: 'error', code: 'validation_failed' })
   })
 
+  it('erases a customer from refused sales that name the identifier of the till [PRIV-35]', async () => {
+    const [customer] = await send('customers', [maria])
+    const refused = { ...ofDraft('r', 'p1', { offline_customer_id: 'c1' }), total: 11, nome: 'Maria Souza' }
+    expect((await upload(till, [refused])).results[0].status).to.equal('error')
+    const kept = async () =>
+      (await api.core.pool.query('select payload from refused_sales where company_id = $1', [company.id])).rows
+    expect(JSON.stringify(await kept())).to.include('Maria')
+    const { status } = await company.post(`/customers/${customer?.customer_id}/forget`, { ground: 'holder_request' })
+    expect(status).to.equal(200)
+    await upload(till, [{ ...refused, amount_received: 12 }])
+    expect((await kept()).map(({ payload }) => JSON.parse(payload).nome ?? null)).to.deep.equal([null, null])
+    expect(JSON.stringify(await kept())).to.include('c1')
+  })
+
   it('gives store credit to a customer of a till [UP-1163]', async () => {
     const credit = await company.paymentType('exchange_credit')
     const [customer] = await send('customers', [maria])

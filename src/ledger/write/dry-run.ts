@@ -25,10 +25,11 @@ export const provisionalId = (n: number): number => FIRST + n
 /** UUID in place of a new one, which `withoutNewIds` removes too. */
 export const PROVISIONAL_UUID = '00000000-0000-7000-8000-90069135710f'
 
-const DIGITS = /\d{13,16}/g
+/** A record named in a text, as `sale/981`, `order-5-…` or `/pagar/loja/5-…`. Digits alone may be a barcode or a document. */
+const NAMED = new RegExp(`\\b(?:${RECORD_KINDS.join('|')}|pagar/[\\w.-]+)[/-](\\d{13,16})\\b`, 'g')
 
 const namesNew = (text: string): boolean =>
-  text === PROVISIONAL_UUID || (text.match(DIGITS)?.some((digits) => isNew(Number(digits))) ?? false)
+  text === PROVISIONAL_UUID || [...text.matchAll(NAMED)].some(([, digits]) => isNew(Number(digits)))
 
 /** The JSON value with null for each id that the dry run took, and for texts that name one, as `sale/981`. */
 export function withoutNewIds(json: string): unknown {
