@@ -221,9 +221,11 @@ describe('demonstration data', () => {
     })
 
     it('the first company has a month of sales, once [PANEL-126] [OPS-721]', async () => {
-      const startMonth = (soldUntil = new Date().toISOString()) =>
+      // The sales of a day follow from its date.
+      const today = Date.parse('2026-03-11T15:00:00.000Z')
+      const startMonth = (soldUntil = new Date(today).toISOString()) =>
         seedDemo(core, { baseUrl: BASE_URL, demoFile, soldUntil })
-      await startMonth(new Date(Date.now() - DAY_MS).toISOString())
+      await startMonth(new Date(today - DAY_MS).toISOString())
       const { id } = (await read()).companies[0]!
       const count = async () => {
         const { rows } = await core.pool.query(
@@ -272,7 +274,7 @@ describe('demonstration data', () => {
       ]
       expect(accepted.filter(isRefusal)).to.deep.equal([])
       const before = await revisions()
-      const now = new Date().toISOString()
+      const now = new Date(today).toISOString()
       await startMonth(now)
       expect(await revisions()).to.deep.equal(before)
       await startMonth(new Date(Date.parse(now) + 5 * DAY_MS).toISOString())
