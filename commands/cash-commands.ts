@@ -129,6 +129,8 @@ export interface CashMovementUpload {
   readonly isHistory?: true
   /** Deviations in the till's chain. */
   readonly noted?: readonly ChainWarning[]
+  /** Made after the end of the user's access: a person decides. */
+  readonly isLate?: boolean
 }
 
 export const CashMovementInput: z.ZodType<CashMovementUpload> = shape
@@ -229,8 +231,11 @@ function decideMovement(rows: Rows, upload: CashMovementUpload, context: Decisio
   const repeated = rows.get(cashMovementById(upload.offline_id))
   if (repeated) return decideRepeated(repeated, content)
   const known = rows.get(cashSessionByName(session_id))
-  if (known && userId !== undefined && isOfOtherUser(known, kind, userId))
-    return keepRefused(rows, known.id, { ...content, offline_id: upload.offline_id, user_id: userId })
+  const code = whyRefused(upload, known)
+  if (code && userId !== undefined)
+    return keepRefused(rows, known?.id ?? context.nextId('cash_session'), {
+      ...{ ...content, offline_id: upload.offline_id, user_id: userId, code },
+    })
   return recordMovement(rows, upload, content, context)
 }
 
@@ -244,15 +249,23 @@ const isOfOtherUser = (
   userId: number,
 ): boolean => owner !== null && owner !== userId && (kind !== 'opened' || opened_at !== null)
 
+function whyRefused(
+  { kind, userId, isLate }: CashMovementUpload,
+  known: Readonly<CashSessionRow> | null | undefined,
+): RefusedMovementRow['payload']['code'] | null {
+  if (isLate) return 'access_ended'
+  return known && userId !== undefined && isOfOtherUser(known, kind, userId) ? 'session_of_other' : null
+}
+
 /** Movements of a user that may wait for a person. */
 const MAX_REFUSED = 200
 
-/** Keeps a movement of another user's drawer for a person (CASH-1000). */
+/** Keeps a movement for a person (CASH-1000). */
 function keepRefused(rows: Rows, id: number, sent: Omit<DataOf<'CashMovementRefused'>, 'id'>): Decision {
   if ((rows.get(cashDrawerByUser(sent.user_id))?.refused_count ?? 0) >= MAX_REFUSED)
     return refuseField('offline_id', 'há movimentos recusados demais deste usuário: resolva-os no painel')
   const refused = event('CashMovementRefused', { ...sent, id })
-  return accept('created', refused.subject, [refused], [], { warnings: [], isRefused: true })
+  return accept('created', refused.subject, [refused], [], { warnings: [], refusal: sent.code })
 }
 
 const conflictWith = (id: number): Refusal => refuse('duplicate_resource', { field: 'offline_id', conflicting_id: id })
@@ -263,7 +276,7 @@ function decideRefusedAgain(
   content: CashMovement,
 ): Decision {
   if (!isSame(sent, content)) return conflictWith(sent.id)
-  const became = { recorded: {}, refused: { isRefused: true }, resolved: { resolution: { note } } }[state]
+  const became = { recorded: {}, refused: { refusal: sent.code }, resolved: { resolution: { note } } }[state]
   return accept('unchanged', `cash_session/${sent.id}`, [], [], { warnings: [], ...became })
 }
 

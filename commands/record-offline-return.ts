@@ -78,6 +78,8 @@ export interface OfflineReturn {
   readonly userId?: number
   /** Deviations in the till's chain. */
   readonly noted?: readonly ChainWarning[]
+  /** Made after the end of the user's access: a person decides. */
+  readonly isLate?: boolean
   /** From books that are older than the records here: its age is no sign of a wrong clock. Not sent by tills. */
   readonly isHistory?: true
 }
@@ -192,7 +194,7 @@ export const recordOfflineReturn = command<OfflineReturn & { readonly userId: nu
     if (isImpossibleAtTill(upload.returned_at, context.now)) return refuseField('returned_at', IMPOSSIBLE_AT_TILL)
     const refunds = namedRefunds(rows, upload)
     if ('refused' in refunds) return refunds
-    const { userId: user_id, items, isHistory, noted, offline_customer_id: _, ...given } = upload
+    const { userId: user_id, items, isHistory, noted, isLate, offline_customer_id: _, ...given } = upload
     const id = context.nextId('return')
     const sent = {
       ...{ ...given, id, fingerprint, user_id, refunds, ...creditsOf(rows, refunds) },
@@ -201,6 +203,7 @@ export const recordOfflineReturn = command<OfflineReturn & { readonly userId: nu
         return { line, restock, quantity: fromThousandths(toThousandths(quantity)) }
       }),
     }
+    if (isLate) return keepRefused(rows, sent, 'access_ended')
     const sale = saleOf(rows, upload)
     if (!sale && upload.sale_offline_id !== null) return awaitSale(rows, sent, upload.sale_offline_id, context.now)
     if (!sale || !mayReturn({ sellerId: sale.seller_id }, user_id, context.permit))

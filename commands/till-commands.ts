@@ -194,7 +194,7 @@ export function parseTillPlace(sent: unknown): ChainedAt | 'till_signature' | nu
 }
 
 /** Whether a text or bytes have the signature of a till (ECDSA with SHA-256, P1363). */
-function isSignedBy({ x, y }: Pick<TillRow, 'x' | 'y'>, signed: Uint8Array, signature: Uint8Array): boolean {
+export function isSignedBy({ x, y }: Pick<TillRow, 'x' | 'y'>, signed: Uint8Array, signature: Uint8Array): boolean {
   try {
     const key = createPublicKey({ key: { kty: 'EC', crv: 'P-256', x, y }, format: 'jwk' })
     return verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, signature)

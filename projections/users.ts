@@ -8,6 +8,7 @@ import {
   may,
   mayUpTo,
   type Permission,
+  type Role,
   type RolePermissions,
   seesPersons,
   toRolePermissions,
@@ -132,8 +133,13 @@ interface UserRow extends ChangedFields {
    * Tokens and sessions belong to the generation in which they were issued; those of earlier generations are invalid.
    */
   generation: number
+  /** When access ended, by the recording (UTC): with a deactivation, a new password or another role; the latest. */
+  endings: readonly string[]
   doc: UserObject
 }
+
+/** Ends of access that a user's row keeps. */
+const MAX_ENDINGS = 20
 
 export const users = table<UserRow>('users', {
   about: 'Users of companies: persons with a name and a role.',
@@ -142,6 +148,7 @@ export const users = table<UserRow>('users', {
     id: 'bigint',
     email: 'text',
     generation: 'integer',
+    endings: 'json',
     ...changedColumns,
     doc: 'json',
   },
@@ -225,14 +232,22 @@ export function userPermissions(rows: Rows, userId: number): RolePermissions | n
  * Whether a user may give this much more under a limited permission: with what the record was given before, and with
  * what the user gave on the day. The rows of the user and of `limitUsesByUser` are loaded.
  */
-export function mayGive(
+export const mayGive = (
+  rows: Rows,
+  userId: number,
+  permission: LimitedPermission,
+  use: LimitedUse,
+  day: string,
+): boolean => mayGiveBy(userPermissions(rows, userId), rows, userId, permission, use, day)
+
+function mayGiveBy(
+  own: RolePermissions | null,
   rows: Rows,
   userId: number,
   permission: LimitedPermission,
   { cents, before }: LimitedUse,
   day: string,
 ): boolean {
-  const own = userPermissions(rows, userId)
   if (own === null || cents === 0) return own !== null && may(own, permission)
   return mayUpTo(own, permission, cents + Math.max(before, usedOn(rows, userId, permission, day)))
 }
@@ -246,11 +261,17 @@ export function limitOfUser(rows: Rows, userId: number, permission: LimitedPermi
 /**
  * Grants what the user may do, or what the approver may do if the user may not; the event then names the approver. The rows of both users are loaded.
  */
-function permitOf(rows: Rows, userId: number, approverId: number | null, now: string): Permit {
+const permitOf = (rows: Rows, userId: number, approverId: number | null, now: string): Permit =>
+  permitBy(userPermissions(rows, userId), approverId, { rows, userId, now })
+
+function permitBy(
+  own: RolePermissions | null,
+  approverId: number | null,
+  { rows, userId, now }: { readonly rows: Rows; readonly userId: number; readonly now: string },
+): Permit {
   return (permission, use = { cents: 0, before: 0 }) => {
-    const own = userPermissions(rows, userId)
     const isGranted = isLimited(permission)
-      ? mayGive(rows, userId, permission, use, dateInZone(now, getTimezone(rows)))
+      ? mayGiveBy(own, rows, userId, permission, use, dateInZone(now, getTimezone(rows)))
       : own && may(own, permission)
     if (isGranted) return {}
     const approver = approverId === null ? null : userPermissions(rows, approverId)
@@ -260,6 +281,10 @@ function permitOf(rows: Rows, userId: number, approverId: number | null, now: st
     return refuse('permission_required', { permission, ...(limit !== null && { limit: fromCents(limit) }) })
   }
 }
+
+/** What the user of an ended token may do: as long as it was valid. The user's row of `limitUsesByUser` is loaded. */
+export const permitOfRole = (rows: Rows, userId: number, role: Role, now: string): Permit =>
+  permitBy(toRolePermissions(role, companyRef(rows).roles), null, { rows, userId, now })
 
 /** What another user than the caller may do; the rows of the user and of `limitUsesByUser` are loaded. */
 export const permitOfUser = (rows: Rows, userId: number, now: string): Permit => permitOf(rows, userId, null, now)
@@ -393,7 +418,7 @@ function added(status: UserObject['status']) {
         updated_at: at,
       }
       const claimed = email === null || rows.get(userByEmail(email)) ? null : email
-      rows.add(users, { company_id, id, email: claimed, generation: 0, ...stamp(event), doc })
+      rows.add(users, { company_id, id, email: claimed, generation: 0, endings: [], ...stamp(event), doc })
       noteOwner(rows, doc)
     },
   }
@@ -408,7 +433,9 @@ function changed<E extends Pick<Envelope, 'recorded_at' | 'revision'> & { data: 
       const before = existing(rows, userById(event.data.id))
       const after = { ...before, ...stamp(event), ...change(before, event) }
       const doc = { ...after.doc, updated_at: event.recorded_at }
-      rows.put(users, { ...after, doc })
+      const hasEnded = after.generation > before.generation || doc.role !== before.doc.role
+      const endings = hasEnded ? [...before.endings, event.recorded_at].slice(-MAX_ENDINGS) : before.endings
+      rows.put(users, { ...after, endings, doc })
       noteOwner(rows, doc)
     },
   }

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { tellTail } from '#commands/till-commands.ts'
-import { TILL_ROLES } from '#domain/rights.ts'
+import { type Role, TILL_ROLES } from '#domain/rights.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { type Repetition, repeat } from '#lib/background-loops.ts'
@@ -58,7 +58,7 @@ export interface SyncSession {
   readonly userId: number
   readonly userName: string
   readonly email: string
-  readonly role: string
+  readonly role: Role
   /** The user's generation when the token was issued. */
   readonly generation: number
   /** The person's generation. */
@@ -67,6 +67,28 @@ export interface SyncSession {
   readonly timezone: string
   /** The company's time, from Postgres's clock: UTC, milliseconds, `Z`. */
   readonly now: string
+  /** Of a token that has ended: only what a till has signed may be uploaded. */
+  readonly ended?: EndedAccess
+}
+
+/** Access that ended less than 30 days ago. */
+export interface EndedAccess {
+  /** By the company's clock, UTC. */
+  readonly at: string
+  /** Tills that signed the upload, once that is verified. */
+  readonly tillIds: readonly number[]
+  /** Elements made after the end. */
+  readonly late: ReadonlySet<unknown>
+}
+
+/** A till against which an upload under an ended token is held. */
+export interface SigningTill {
+  readonly id: number
+  readonly x: string
+  readonly y: string
+  /** The last number that it has named, 0 if none, and when, by the company's clock: higher numbers were made later. */
+  readonly last_number: number
+  readonly last_seen_at: string | null
 }
 
 /** Last number that has come of a till or that it has named, and the hash of that element if it has come. */
@@ -90,6 +112,10 @@ export interface Tokens {
    * Finds the session of a token and records the till's version; null if the token is unknown, expired or revoked.
    */
   find(token: string, tillVersion?: string | null): Promise<SyncSession | null>
+  /** Finds the session of a token that ended less than 30 days ago; null if there is none. */
+  findEnded(token: string): Promise<SyncSession | null>
+  /** Tills of a company that are not ended. */
+  listSigningTills(companyId: number, ids: readonly number[]): Promise<readonly SigningTill[]>
   /** Notes what a till says of itself with a call, and returns what is known of it; null if it is unknown or ended. */
   noteTill(session: SyncSession, id: number, last: number): Promise<KnownTill | null>
   /**
@@ -142,6 +168,20 @@ export function createTokens(pool: Pool, { days, secret }: TokensOptions): Token
         values: [tokenHash, TILL_ROLES, tillVersion],
       })
       return rows[0] ? { tokenHash, ...rows[0] } : null
+    },
+    async findEnded(token) {
+      const tokenHash = TOKENS.hashOf(token)
+      if (!tokenHash) return null
+      const { rows } = await pool.query<Omit<SyncSession, 'tokenHash' | 'ended'> & { readonly endedAt: string }>({
+        ...FIND_ENDED,
+        values: [tokenHash, TILL_ROLES],
+      })
+      if (!rows[0]) return null
+      const { endedAt: at, ...session } = rows[0]
+      return { tokenHash, ...session, ended: { at, tillIds: [], late: new Set() } }
+    },
+    async listSigningTills(companyId, ids) {
+      return (await pool.query<SigningTill>({ ...SIGNING_TILLS, values: [companyId, ids] })).rows
     },
     async noteTill({ companyId, tokenHash, now }, id, last) {
       const { rows } = await pool.query<KnownTill>({ ...NOTE_TILL, values: [companyId, id, last, now, tokenHash] })
@@ -196,6 +236,32 @@ const FIND = {
          join companies c on c.company_id = t.company_id
          where not exists (select from tills d
            where d.company_id = t.company_id and d.id = t.till_id and d.ended_at is not null)`,
+}
+
+/** A token ends by itself, or with the first end of the user's access or the last new password of the person since. */
+const FIND_ENDED = {
+  name: 'find_ended_sync_session',
+  text: `with ${DATABASE_CLOCK}
+         select t.company_id as "companyId", t.user_id as "userId", coalesce(u.doc->>'name', '') as "userName", coalesce(u.doc->>'email', '') as email,
+                t.role, t.generation, t.person_generation as "personGeneration", c.timezone, ${companysTimeSql('clock.now')} as now,
+                ended.at as "endedAt"
+         from clock
+         join ops.sync_tokens t on t.hash = $1 and t.role = any($2::text[])
+         join users u on u.company_id = t.company_id and u.id = t.user_id
+         join companies c on c.company_id = t.company_id
+         left join ops.persons p on p.email = u.doc->>'email'
+         cross join lateral (select least(${companysTimeSql('least(t.revoked_at, t.expires_at)')},
+           (select min(e.at::timestamptz) from json_array_elements_text(u.endings) e(at)
+            where e.at::timestamptz >= ${companysTimeSql('t.created_at')}),
+           case when p.generation > t.person_generation then ${companysTimeSql('p.generation_at')} end) as at) ended
+         where ended.at <= ${companysTimeSql('clock.now')} and ended.at > ${companysTimeSql('clock.now')} - interval '30 days'`,
+}
+
+const SIGNING_TILLS = {
+  name: 'signing_tills',
+  text: `select t.id, t.x, t.y, coalesce(a.last_number, 0) as last_number, a.last_seen_at
+         from tills t left join ops.till_contacts a on a.company_id = t.company_id and a.till_id = t.id
+         where t.company_id = $1 and t.id = any($2::bigint[]) and t.ended_at is null`,
 }
 
 /** The tail of a till begins when it first names numbers that have not come. */

@@ -8,6 +8,9 @@ export const CASH_MOVEMENT_KINDS = ['opened', 'in', 'out', 'received', 'closed']
 /** Problems of a recorded movement. */
 export const CASH_WARNINGS = ['session_closed', 'at_in_future', 'at_old', ...CHAIN_WARNINGS] as const
 
+/** Why an uploaded movement waits for a person: of another user's drawer, or made after the end of the user's access. */
+export const MOVEMENT_REFUSALS = ['session_of_other', 'access_ended'] as const
+
 const movement = {
   /** Identifier of the session, given by the till; unique in the company. */
   session_id: text,
@@ -58,7 +61,7 @@ export const cashEvents = {
       ),
     }),
   }),
-  /** Uploaded by a user whose drawer it is not. A person records it in a session, or resolves it otherwise. */
+  /** Not recorded, for a reason. A person records it in a session, or resolves it otherwise. */
   CashMovementRefused: eventType('cash_session', {
     session_id: text,
     offline_id: text,
@@ -69,6 +72,7 @@ export const cashEvents = {
     reason: text.nullable(),
     receivable_id: id.nullable(),
     counted,
+    code: z.enum(MOVEMENT_REFUSALS),
   }),
   RefusedCashMovementResolved: eventType('cash_session', { offline_id: text, user_id: id, note: text }),
 } as const

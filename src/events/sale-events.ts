@@ -222,6 +222,8 @@ export const RETURN_REFUSALS = [
   'payment_mismatch',
   /** Above the limit of the user's role. */
   'permission_required',
+  /** Made after the end of the user's access. */
+  'access_ended',
 ] as const
 
 const returnWarning = z.strictObject({

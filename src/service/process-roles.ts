@@ -127,11 +127,11 @@ const HOUR_MS = 3_600_000
 /** What is deleted by age. docs/privacy.md shows it to people. */
 export const RETENTION: readonly RetentionRule[] = [
   { table: 'ops.idempotent_answers', olderThan: 'created_at', keep: `${ANSWER_RETENTION_MS / HOUR_MS} hours` },
-  // Ended tokens and sessions are kept for investigations.
+  // Tills upload for 30 days under an ended token; ended sessions are kept for investigations.
   {
     table: 'ops.sync_tokens',
     olderThan: 'least(revoked_at, expires_at)',
-    keep: '7 days',
+    keep: '31 days',
     where: '(revoked_at is not null or expires_at is not null)',
   },
   { table: 'ops.sessions', olderThan: 'expires_at', keep: '7 days' },

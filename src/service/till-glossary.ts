@@ -147,7 +147,7 @@ export const TILL_GLOSSARY: Readonly<Record<string, string>> = {
   'CashResult.status':
     '`created`: registrado; `duplicate`: registrado antes; `refused`: guardado para uma pessoa decidir; `resolved`: resolvido por uma pessoa sem registro; `error`: inválido.',
   'CashResult.code':
-    'Por que foi recusado: `session_of_other`, `validation_failed`, `permission_required`, `duplicate_resource`, `session_open` ou `session_closed`.',
+    'Por que foi recusado: `session_of_other`, `access_ended`, `validation_failed`, `permission_required`, `duplicate_resource`, `session_open` ou `session_closed`.',
   'CashResult.errors': 'Mensagens por campo do movimento recusado.',
   'CashResult.warnings': 'O que o movimento registrado tem de incomum; ausente se nada.',
   'CashWarning.code': 'Tipo do aviso.',

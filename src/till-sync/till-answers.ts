@@ -1,15 +1,12 @@
 import type { Response } from 'express'
 import * as z from 'zod'
-import type { SyncSession } from '#access/till-access.ts'
 import { describeIssues, printable } from '#domain/refusals.ts'
 import { CASH_WARNINGS } from '#events/cash-events.ts'
 import { OFFLINE_RETURN_WARNINGS, OFFLINE_SALE_WARNINGS } from '#events/sale-events.ts'
 import type { ChainWarning } from '#events/till-events.ts'
 import { sendJson } from '#http/answers.ts'
 import { Problem } from '#http/problems.ts'
-import { type Actor, asUser } from '#ledger/write/run.ts'
 import { type ByteRange, toByteRange, toBytes } from '#lib/memory.ts'
-import { liveUser } from '#projections/users.ts'
 
 /** Statuses and messages of failures of the sync interface, for cashiers. */
 const FAILURES = {
@@ -292,12 +289,6 @@ export const CashMovementResult = z
     ...failureShape,
   })
   .meta({ id: 'CashResult' })
-
-/** Actor of the commands of an upload. */
-export function toUploader(session: SyncSession, response: Response): Actor {
-  const { requestId, traceparent } = response.locals as { requestId: string; traceparent?: string }
-  return { ...asUser(session, 'pdv', requestId), guard: liveUser(session), traceparent }
-}
 
 /** Identifier that the till gave, as a text; null if it is neither a text nor an integer. */
 export const sentId = (id: unknown): string | null =>

@@ -373,6 +373,7 @@ export const SYNC_OPERATIONS = {
   },
   sales: {
     path: '/sync/sales',
+    takesEnded: 'sales',
     operation: 'uploadSales',
     summary: 'Envia vendas feitas no caixa, também sem conexão',
     description:
@@ -389,6 +390,7 @@ export const SYNC_OPERATIONS = {
   },
   returns: {
     path: '/sync/returns',
+    takesEnded: 'returns',
     operation: 'uploadReturns',
     summary: 'Envia devoluções feitas no caixa, também sem conexão',
     description:
@@ -405,6 +407,7 @@ export const SYNC_OPERATIONS = {
   },
   cash: {
     path: '/sync/cash',
+    takesEnded: 'movements',
     operation: 'uploadCashMovements',
     summary: 'Envia o que aconteceu com o dinheiro da gaveta',
     description:

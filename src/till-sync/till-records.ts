@@ -10,6 +10,7 @@ import { parseSubject } from '#ledger/projection.ts'
 import { createTimeSlicer } from '#lib/fair-sharing.ts'
 import type { CashMovementRow } from '#projections/cash-sessions.ts'
 import type { OfflineReturnWarning } from '#projections/returns.ts'
+import type { RefusedMovementRow } from '#projections/tills.ts'
 import { CHAIN_MESSAGES, composeListAnswer, sentId } from './till-answers.ts'
 import { SYNC_OPERATIONS } from './till-operations.ts'
 import { type SyncRoute, UploadedMovements, UploadedReturns } from './till-requests.ts'
@@ -50,11 +51,16 @@ const RECORD_RETURN = elementCommand(recordOfflineReturn)
 
 /** The command of a movement, or the refusal of an invalid one. */
 const readMovement =
-  ({ userId }: Pick<SyncSession, 'userId'>) =>
+  ({ userId, ended }: Pick<SyncSession, 'userId' | 'ended'>) =>
   (movement: unknown): Invocation | Refusal => {
     const { data, error } = CashMovementInput.safeParse(movement)
     if (error) return refuseInChain(movement, refuseInvalid(error))
-    return invokeElement(data.kind === 'closed' ? CLOSE_SESSION : RECORD_MOVEMENT, movement, { ...data, userId })
+    const isLate = ended?.late.has(movement) ?? false
+    return invokeElement(data.kind === 'closed' ? CLOSE_SESSION : RECORD_MOVEMENT, movement, {
+      ...data,
+      userId,
+      isLate,
+    })
   }
 
 interface MovementResult {
@@ -72,7 +78,7 @@ interface MovementRemarks {
   /** Of the till's chain, beside the recorded ones. */
   readonly noted?: CashMovementRow['warnings']
   /** Kept for a person. */
-  readonly isRefused?: true
+  readonly refusal?: RefusedMovementRow['payload']['code']
   /** By a person, without recording it. */
   readonly resolution?: { readonly note: string }
 }
@@ -81,13 +87,9 @@ function movementResult(movement: unknown, result: ElementResult): MovementResul
   const sent = movement as { offline_id?: unknown; session_id?: unknown } | null
   const ids = { offline_id: sentId(sent?.offline_id), session_id: sentId(sent?.session_id) }
   if (isNotRecorded(result)) return { ...ids, status: 'error', code: result.refused, ...refusalText(result) }
-  const { warnings: own, noted = [], isRefused, resolution } = result.remarks as MovementRemarks
+  const { warnings: own, noted = [], refusal, resolution } = result.remarks as MovementRemarks
   const warnings = [...own, ...noted]
-  if (isRefused)
-    return {
-      ...{ ...ids, status: 'refused', code: 'session_of_other' },
-      message: 'A sessão é a gaveta de outro usuário: uma pessoa resolve o movimento no painel.',
-    }
+  if (refusal) return { ...ids, status: 'refused', code: refusal, message: MOVEMENT_REFUSALS[refusal] }
   if (resolution)
     return {
       ...ids,
@@ -96,6 +98,11 @@ function movementResult(movement: unknown, result: ElementResult): MovementResul
     }
   const status = result.outcome === 'created' ? 'created' : 'duplicate'
   return { ...ids, status, ...(warnings.length > 0 && { warnings: warnings.map(movementWarning) }) }
+}
+
+const MOVEMENT_REFUSALS: Readonly<Record<RefusedMovementRow['payload']['code'], string>> = {
+  session_of_other: 'A sessão é a gaveta de outro usuário: uma pessoa resolve o movimento no painel.',
+  access_ended: 'O movimento foi feito depois do fim do acesso do usuário: uma pessoa o resolve no painel.',
 }
 
 const WARNINGS: Readonly<Record<CashMovementRow['warnings'][number], string>> = {
@@ -163,10 +170,11 @@ export const returnsRoute = ({ writer, log }: UploadServices): SyncRoute => ({
 
 /** The command of a return, or the refusal of an invalid one. */
 const readReturn =
-  ({ userId }: Pick<SyncSession, 'userId'>) =>
+  ({ userId, ended }: Pick<SyncSession, 'userId' | 'ended'>) =>
   (sent: unknown): Invocation | Refusal => {
     const { data, error } = OfflineReturnInput.safeParse(sent)
-    return error ? refuseInChain(sent, refuseInvalid(error)) : invokeElement(RECORD_RETURN, sent, { ...data, userId })
+    if (error) return refuseInChain(sent, refuseInvalid(error))
+    return invokeElement(RECORD_RETURN, sent, { ...data, userId, isLate: ended?.late.has(sent) ?? false })
   }
 
 interface Remarks {
@@ -213,6 +221,7 @@ const REFUSALS: Readonly<Record<ReturnRefusal, string>> = {
   sale_cancelled: 'A venda está cancelada: uma pessoa resolve a devolução no painel.',
   already_returned: 'Voltou mais do que restava da venda: uma pessoa resolve a devolução no painel.',
   payment_mismatch: 'Foi devolvido mais dinheiro do que é devido: uma pessoa resolve a devolução no painel.',
+  access_ended: 'A devolução foi feita depois do fim do acesso do usuário: uma pessoa a resolve no painel.',
   permission_required: 'A devolução passa do limite do seu perfil: uma pessoa a resolve no painel.',
 }
 

@@ -73,6 +73,8 @@ export interface SyncOperation {
   readonly isOpen?: true
   /** Reads a JSON body of at most this size into `request.body`; without it bodies are ignored. */
   readonly bodyBytes?: number
+  /** List of the body that is also taken under an ended token, if tills have signed each element. */
+  readonly takesEnded?: 'sales' | 'returns' | 'movements'
   readonly operation: string
   readonly summary: string
   readonly description?: string

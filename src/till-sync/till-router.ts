@@ -18,12 +18,17 @@ interface Options extends Pick<Access, 'tokens' | 'tillRequests'> {
   readonly addresses: AddressLimit
 }
 
-/** Authenticates a request by its token and counts it; a request without a valid token is limited by address. */
-export function requireToken({ tokens, tillRequests, addresses }: Options): RequestHandler {
+/**
+ * Authenticates a request by its token and counts it; a request without a valid token is limited by address. An ended one
+ * passes where that is taken: what tills have signed is decided later.
+ */
+export function requireToken({ tokens, tillRequests, addresses }: Options, takesEnded: boolean): RequestHandler {
   const limitAnonymous = limitUnauthenticatedBy(addresses)
   return async (request, response, next) => {
     const token = bearer(request)
-    const session = token ? await tokens.find(token, versionOf(request)) : null
+    const live = token ? await tokens.find(token, versionOf(request)) : null
+    const session = live ?? (token && takesEnded ? await tokens.findEnded(token) : null)
+    if (session?.ended) await limitAnonymous(request, response)
     if (!session) {
       await limitAnonymous(request, response)
       throw new Problem(token === null ? 'missing_token' : 'invalid_token')
@@ -32,7 +37,7 @@ export function requireToken({ tokens, tillRequests, addresses }: Options): Requ
     if (counted.limited) throw rateLimitProblem(counted)
     response.locals.session = session
     const till = TILL_HEADER.exec(request.get('till') ?? '')
-    if (till) response.locals.till = await tokens.noteTill(session, Number(till[1]), Number(till[2]))
+    if (till && live) response.locals.till = await tokens.noteTill(session, Number(till[1]), Number(till[2]))
     next()
   }
 }
@@ -49,8 +54,9 @@ const versionOf = (request: Request): string | null =>
  */
 export const requireTokenStill =
   (tokens: Access['tokens']): RequestHandler =>
-  async (request, _response, next) => {
-    if (!(await tokens.find(bearer(request) ?? ''))) throw new Problem('invalid_token')
+  async (request, response, next) => {
+    if (!getTillSession(response).ended && !(await tokens.find(bearer(request) ?? '')))
+      throw new Problem('invalid_token')
     next()
   }
 

@@ -1,5 +1,4 @@
 import express, { type RequestHandler, type Response, type Router } from 'express'
-import type { ApiAuthenticator } from '#access/api-authenticator.ts'
 import { registerTill, TillInput } from '#commands/till-commands.ts'
 import { type Outgoing, type StreamWrite, sendJson } from '#http/answers.ts'
 import {
@@ -28,7 +27,7 @@ import { fullReader } from '#queries/reader.ts'
 import { getVoucherBalance } from '#queries/return-queries.ts'
 import type { Services } from '#services.ts'
 import { customersRoute, itemsRoute } from './record-uploads.ts'
-import { answerSyncProblem, parseEach, sendSuccess, toUploader } from './till-answers.ts'
+import { answerSyncProblem, parseEach, sendSuccess } from './till-answers.ts'
 import { SYNC_OPERATIONS } from './till-operations.ts'
 import { cashRoute, returnsRoute } from './till-records.ts'
 import {
@@ -40,6 +39,7 @@ import {
   VoucherQuery,
 } from './till-requests.ts'
 import { authRoutes, configRoute, getTillSession, requireToken, requireTokenStill, statusRoute } from './till-router.ts'
+import { admitEnded, toUploader } from './upload-access.ts'
 import { uploadRoute } from './uploads.ts'
 
 /** Writes the answer of a download. */
@@ -148,7 +148,9 @@ export function syncRouter(services: SyncServices): Router {
       await limitAnonymous(request, response)
       throw problem
     }
-  const authenticated = requireToken({ ...access, addresses: limits.addresses })
+  const authenticate = (takesEnded: boolean) => requireToken({ ...access, addresses: limits.addresses }, takesEnded)
+  const [authenticated, authenticatedOrEnded] = [authenticate(false), authenticate(true)]
+  const charge: ChargeBytes = (companyId, bytes) => access.authenticator.charge(companyId, bytes)
   router.use(forbidCaching, requireHttps(limitAnonymous))
   const limitLarge = limitLargeRequests(traffic.largeCalls)
   const [companyBudget, loginBudget] = [
@@ -156,11 +158,15 @@ export function syncRouter(services: SyncServices): Router {
     unauthenticatedBodyBudget(traffic.unauthenticatedBodies.tillLogins),
   ]
   const bodyReaders = (isOpen: true | undefined, limit: number): RequestHandler[] =>
-    isOpen ? jsonBodyUpTo(limit, loginBudget) : countBodyBytes(limit, companyBudget, access.authenticator)
-  const routes = routesOf(services).map(({ method, path, isOpen, bodyBytes, handle }) => {
+    isOpen ? jsonBodyUpTo(limit, loginBudget) : countBodyBytes(limit, companyBudget, charge)
+  const routes = routesOf(services).map(({ method, path, isOpen, bodyBytes, takesEnded, handle }) => {
     const readBody = bodyBytes ? bodyReaders(isOpen, bodyBytes) : []
-    const recheckToken = bodyBytes ? [requireTokenStill(access.tokens)] : []
-    const middleware = isOpen ? readBody : [authenticated, limitLarge, ...readBody, ...recheckToken]
+    const recheckToken = [
+      ...(bodyBytes ? [requireTokenStill(access.tokens)] : []),
+      ...(takesEnded ? [admitEnded(access.tokens, takesEnded, charge)] : []),
+    ]
+    const first = takesEnded ? authenticatedOrEnded : authenticated
+    const middleware = isOpen ? readBody : [first, limitLarge, ...readBody, ...recheckToken]
     return { method, path, handlers: [...middleware, handle] }
   })
   mountRoutes(router, '/api', routes, { refuse })
@@ -170,11 +176,11 @@ export function syncRouter(services: SyncServices): Router {
 }
 
 /** Counts a body against its company before it is read, or afterwards if its size is unknown before. */
-function countBodyBytes(limit: number, room: BodyBudget, authenticator: ApiAuthenticator): RequestHandler[] {
-  const charge: ChargeBytes = (companyId, bytes) => authenticator.charge(companyId, bytes)
+function countBodyBytes(limit: number, room: BodyBudget, charge: ChargeBytes): RequestHandler[] {
   const companyOf = (response: Response) => getTillSession(response).companyId
   const chargeDeclared: RequestHandler = async (request, response, next) => {
-    const bytes = declaredBytes(request, limit)
+    // Of an ended token nothing counts before tills are known to have signed it.
+    const bytes = getTillSession(response).ended ? null : declaredBytes(request, limit)
     if (bytes !== null) await chargeOrRefuse(charge, response, companyOf(response), bytes)
     next()
   }

@@ -4,7 +4,7 @@ import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
 import { warning } from '#commands/offline-sale-warnings.ts'
 import { recordOfflineSale } from '#commands/record-offline-sale.ts'
 import { type ChainedAt, inChain, parseTillPlace, type RefusedInChain } from '#commands/till-commands.ts'
-import { type Refusal, type RefusalCode, refuseInvalid } from '#domain/refusals.ts'
+import { type Refusal, type RefusalCode, refuse, refuseInvalid } from '#domain/refusals.ts'
 import { sendBytes } from '#http/answers.ts'
 import { Problem, parseInput } from '#http/problems.ts'
 import { type Command, command, type Invocation, invoke, isRefusal, type OutcomeKind } from '#ledger/command.ts'
@@ -18,10 +18,11 @@ import type { PoolOf } from '#postgres/pool.ts'
 import { noteRefusals, type RecordedSale, type RefusedUpload, type SaleResult } from '#privacy/refused-sales.ts'
 import type { OfflineSaleWarning } from '#projections/fiscal-documents.ts'
 import type { Services } from '#services.ts'
-import { CHAIN_MESSAGES, composeListAnswer, sentId, toUploader } from './till-answers.ts'
+import { CHAIN_MESSAGES, composeListAnswer, sentId } from './till-answers.ts'
 import { SYNC_OPERATIONS } from './till-operations.ts'
 import { type SyncRoute, UploadedSales } from './till-requests.ts'
 import { getTillSession } from './till-router.ts'
+import { toUploader } from './upload-access.ts'
 
 type Code = OfflineSaleWarning['code']
 
@@ -227,13 +228,17 @@ export const uploadRoute = ({ poolOf, writer, log }: UploadServices & { readonly
 
 /** The command of a sale, or the refusal of an invalid one. */
 const readSale =
-  ({ userId }: Pick<SyncSession, 'userId'>) =>
+  ({ userId, ended }: Pick<SyncSession, 'userId' | 'ended'>) =>
   (sale: unknown): Invocation | Refusal => {
     const { data, error } = OfflineSaleInput.safeParse(sale)
-    return error
-      ? refuseInChain(sale, refuseInvalid(error))
-      : invokeElement(RECORD_SALE, sale, { ...data, sellerId: userId })
+    if (error) return refuseInChain(sale, refuseInvalid(error))
+    const isLate = ended?.late.has(sale) ?? false
+    if (isLate && data.status === 'cancelled') return refuseInChain(sale, LATE_CANCELLATION)
+    return invokeElement(RECORD_SALE, sale, { ...data, sellerId: userId }, isLate ? ['access_ended'] : [])
   }
+
+/** A cancellation gives money back: made after the end of the user's access it waits for a person. */
+const LATE_CANCELLATION = refuse('permission_required', { reason: 'access_ended' })
 
 type Counts = Record<SaleResult['status'], number>
 
@@ -309,6 +314,10 @@ function refusalText(refusal: NotRecorded): { message: string; errors: Record<st
   if (refused === 'fiscal_document_issued') {
     const errors = { status: ['a venda tem documento fiscal autorizado'] }
     return { message: 'A venda tem documento fiscal e não pode mais ser cancelada.', errors }
+  }
+  if (refused === 'permission_required' && details?.reason === 'access_ended') {
+    const errors = { status: ['cancelada depois do fim do acesso do usuário'] }
+    return { message: 'A venda foi cancelada depois do fim do acesso do usuário: uma pessoa decide no painel.', errors }
   }
   if (refused === 'permission_required') {
     const errors = { status: ['a venda é de outro usuário'] }

@@ -229,7 +229,7 @@ describe('the drawer of a user', () => {
   const isKept = async (scenario: Scenario, userId: number, fields: object) =>
     expect((await send(scenario, userId, fields)).decision)
       .to.have.property('remarks')
-      .that.deep.equals({ warnings: [], isRefused: true })
+      .that.deep.equals({ warnings: [], refusal: 'session_of_other' })
   const person = (scenario: Scenario, input: { offline_id: string; session_id: string }, permit: Permit = grantAll) =>
     scenario.when(recordRefusedMovement, input, 'panel', 'user/9', null, [{ takings: TAKINGS }], permit)
 
@@ -263,7 +263,7 @@ describe('the drawer of a user', () => {
     const out = { offline_id: 'x', kind: 'out', amount: 5 }
     await isKept(scenario, 2, out)
     expect((await send(scenario, 2, out)).decision).to.deep.include({
-      ...{ outcome: 'unchanged', events: [], remarks: { warnings: [], isRefused: true } },
+      ...{ outcome: 'unchanged', events: [], remarks: { warnings: [], refusal: 'session_of_other' } },
     })
     ;(await send(scenario, 2, { ...out, amount: 6 })).refuses('duplicate_resource', {
       field: 'offline_id',

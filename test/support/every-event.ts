@@ -268,7 +268,7 @@ export const EVERY_EVENT = ledgerOf(
     }),
     event('CashMovementRefused', {
       ...{ id: 1, session_id: 'caixa1-1', user_id: 1, kind: 'out', amount: '5.00', at: '2026-03-10T12:00:00.000Z' },
-      ...{ offline_id: 'g-refused', reason: 'Sangria', receivable_id: null, counted: null },
+      ...{ offline_id: 'g-refused', reason: 'Sangria', receivable_id: null, counted: null, code: 'session_of_other' },
     }),
     event('RefusedCashMovementResolved', { id: 1, offline_id: 'g-refused', user_id: 1, note: 'Conferido' }),
     event('OfflineItemNamed', { id: 3, offline_id: 'p1', fingerprint: 'a'.repeat(64) }),

@@ -45,7 +45,10 @@ const TILLS = { label: 'Caixas', to: '/caixas' }
 const SHOWN = 50
 
 const kindOf = ({ payload }: RefusedMovement): string => VALUE_NAMES.kind?.[payload.kind] ?? ''
-const ownerOf = ({ owner_name }: RefusedMovement): string => `Gaveta de ${owner_name ?? 'outro usuário'}`
+const whyRefused = ({ payload, owner_name }: RefusedMovement): string =>
+  payload.code === 'access_ended'
+    ? 'Feito depois do fim do acesso do usuário'
+    : `Gaveta de ${owner_name ?? 'outro usuário'}`
 
 const movementColumns = (timezone: string): Column<RefusedMovement>[] => [
   {
@@ -59,7 +62,7 @@ const movementColumns = (timezone: string): Column<RefusedMovement>[] => [
   { head: 'Enviado em', cell: ({ uploaded_at }) => formatDateTime(uploaded_at, timezone), isExtra: true },
   { head: 'Enviado por', cell: ({ user_name }) => user_name },
   { head: 'Tipo', cell: kindOf },
-  { head: 'Motivo', cell: ownerOf, isExtra: true },
+  { head: 'Motivo', cell: whyRefused, isExtra: true },
   { head: 'Valor', cell: ({ payload: { amount } }) => amount && formatMoney(amount), isNumber: true },
 ]
 
@@ -77,8 +80,8 @@ export async function RefusedMovements({ visit }: { readonly visit: PageContext 
   return rows.length === 0 ? null : (
     <Card title="Movimentos recusados">
       <p class="hint">
-        O caixa enviou estes movimentos para a gaveta de outro usuário. Eles não mudam nenhuma gaveta até alguém
-        decidir. Os mais antigos vêm primeiro.
+        O caixa enviou estes movimentos para a gaveta de outro usuário ou depois do fim do acesso. Eles não mudam
+        nenhuma gaveta até alguém decidir. Os mais antigos vêm primeiro.
       </p>
       <ListTable caption="Movimentos recusados" rows={rows} empty="" columns={movementColumns(timezone)} />
     </Card>
@@ -108,7 +111,7 @@ async function showMovement(visit: PageContext): Promise<PanelPage | null> {
         <Facts
           facts={[
             ['Situação', <PanelBadge tone={state === 'refused' ? 'warn' : 'good'}>{STATES[state]}</PanelBadge>],
-            ['Motivo da recusa', ownerOf(found)],
+            ['Motivo da recusa', whyRefused(found)],
             ['Tipo', kindOf(found)],
             ['Valor', payload.amount && formatMoney(payload.amount)],
             ['Contado na gaveta', counted && formatMoney(counted.amount)],

@@ -103,11 +103,20 @@ comment on column ops.request_counts.bytes is 'Bytes.';
 create table ops.persons (
   email text primary key,
   password_hash text not null,
-  generation integer not null
+  generation integer not null,
+  generation_at timestamptz not null default clock_timestamp()
 );
 comment on table ops.persons is 'Persons who log in, one row per e-mail address. Their users in companies are in read.users.';
 comment on column ops.persons.password_hash is 'argon2id.';
 comment on column ops.persons.generation is 'Raised with each password; tokens and sessions of earlier generations have ended.';
+comment on column ops.persons.generation_at is 'When it was raised last.';
+create function ops.note_generation() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  new.generation_at := clock_timestamp();
+  return new;
+end $$;
+create trigger generation_at before update of generation on ops.persons for each row
+  when (new.generation > old.generation) execute function ops.note_generation();
 
 create function ops.skip_change() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
