@@ -147,6 +147,7 @@ export const keepsClock = ({ zone_changed, clock_ahead_ms, erased_revision }: Co
 function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
   const { id, name, cnpj, plan, timezone, logo_url, state_registration, tax_regime, test = false } = event.data
   const { address = null, phone = null, brand_color = null, pix_key = null, pix_city = null } = event.data
+  const { business_type = null } = event.data
   const taxed = { state_registration, tax_regime }
   const doc = {
     id,
@@ -156,6 +157,7 @@ function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
     timezone,
     logo_url,
     ...taxed,
+    business_type,
     address,
     phone,
     brand_color,

@@ -176,12 +176,13 @@ export async function loadAdjustedRoles(reader: Reader): Promise<AdjustedRoles> 
 
 /** Progress of a new company's setup. */
 export interface FirstSteps {
+  /** What the shop sells was said, and with it ways of paying and categories. */
+  readonly has_business: boolean
   readonly has_data: boolean
-  readonly has_payment_type: boolean
   readonly has_item: boolean
-  /** An API key or a sale from a till exists. */
-  readonly has_seller: boolean
   readonly has_sale: boolean
+  /** An online store that can be paid exists. */
+  readonly has_store: boolean
 }
 
 export async function firstSteps(reader: Reader): Promise<FirstSteps> {
@@ -192,11 +193,11 @@ export async function firstSteps(reader: Reader): Promise<FirstSteps> {
 
 const FIRST_STEPS = {
   name: 'panel_first_steps',
-  text: `select coalesce(doc ->> 'state_registration', doc ->> 'tax_regime', doc ->> 'logo_url') is not null as has_data,
-      exists (select from ${t.payment_types} t where t.company_id = $1) as has_payment_type,
+  text: `select doc ->> 'business_type' is not null as has_business,
+      coalesce(doc ->> 'state_registration', doc ->> 'tax_regime', doc ->> 'address', doc ->> 'phone') is not null as has_data,
       exists (select from ${t.catalog_items} t where t.company_id = $1) as has_item,
-      exists (select from ${t.api_keys} t where t.company_id = $1) or exists (select from ${t.offline_sales} t where t.company_id = $1) as has_seller,
-      exists (select from ${t.sales} t where t.company_id = $1) as has_sale
+      exists (select from ${t.sales} t where t.company_id = $1) as has_sale,
+      exists (select from ${t.stores} t where t.company_id = $1 and (t.doc ->> 'has_access_token')::boolean) as has_store
     from ${t.companies} where company_id = $1`,
 }
 

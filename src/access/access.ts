@@ -14,6 +14,7 @@ import {
 import { createPeople, type People } from './company-users.ts'
 import type { Mailer } from './email.ts'
 import { createInvitations, createPasswordLinks, type Invitations, type PasswordLinks } from './emailed-links.ts'
+import { createFirstRun, type FirstRun } from './first-run.ts'
 import { createLogin, type Login } from './login.ts'
 import { type AddressLimit, createAddressLimit, createMinuteLimit, type MinuteLimit } from './login-limits.ts'
 import type { PanelLimits } from './panel-quota.ts'
@@ -58,6 +59,7 @@ export interface Access {
   readonly authenticator: ApiAuthenticator
   readonly login: Login
   readonly invitations: Invitations
+  readonly firstRun: FirstRun
   readonly passwordLinks: PasswordLinks
   readonly sharedLinks: SharedLinks
   readonly secondFactors: SecondFactors
@@ -85,6 +87,8 @@ interface AccessOptions {
   readonly tokenDays: number | null
   readonly requestSecret: Buffer
   readonly log: (message: string, error: unknown) => void
+  /** Creates the ledger of a new company. @throws Unavailable */
+  found(companyId: number): Promise<void>
 }
 
 export function createAccess(options: AccessOptions): Access {
@@ -96,6 +100,7 @@ export function createAccess(options: AccessOptions): Access {
     authenticator: createApiAuthenticator(gate, limits.quota),
     login,
     invitations: createInvitations(links),
+    firstRun: createFirstRun(options),
     passwordLinks: createPasswordLinks(links),
     sharedLinks: createSharedLinks(options),
     secondFactors: createSecondFactors(links),

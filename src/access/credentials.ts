@@ -55,7 +55,7 @@ const BYTES = 32
 export async function installationSecret(
   pool: Pool,
   vault: Vault,
-  name: 'request_hashes' | 'payment_links',
+  name: 'request_hashes' | 'payment_links' | 'first_run',
 ): Promise<Buffer> {
   const context = sealContext('installation_secrets', [name])
   const find = () =>

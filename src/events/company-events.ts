@@ -9,6 +9,21 @@ export const PLANS = ['basic', 'api'] as const
 /** Tax regime as in fiscal documents (CRT 1 to 4); the second is Simples Nacional above the state's ceiling. */
 export const TAX_REGIMES = ['simples_nacional', 'simples_nacional_excess', 'normal', 'mei'] as const
 
+/** What a shop sells: decides what is suggested to it. */
+export const BUSINESS_TYPES = [
+  'grocery',
+  'clothing',
+  'cafe',
+  'restaurant',
+  'pharmacy',
+  'building_supplies',
+  'pet_shop',
+  'beauty',
+  'stationery',
+  'other',
+] as const
+export type BusinessType = (typeof BUSINESS_TYPES)[number]
+
 export const PAYMENT_KINDS = [
   'cash',
   'card',
@@ -37,6 +52,8 @@ const company = {
   logo_url: text.nullable(),
   state_registration: text.nullable(),
   tax_regime: z.enum(TAX_REGIMES).nullable(),
+  /** Absent if never given. */
+  business_type: z.enum(BUSINESS_TYPES).nullable().optional(),
   /** Of the shop, in one line, as its receipts show it; absent if never given. */
   address: text.nullable().optional(),
   phone: text.nullable().optional(),

@@ -2,6 +2,7 @@ import express, { type Request, type RequestHandler, type Response, type Router 
 import { Password } from '#access/passwords.ts'
 import { Email } from '#domain/text.ts'
 import { type HttpRoute, limitUnauthenticatedBy, mountRoutes, rateLimitProblem } from '#http/edge.ts'
+import { FIRST_RUN_PATH, firstRunPage } from './first-run-page.tsx'
 import { formText } from './forms/panel-form.ts'
 import { link, PANEL, readFormBody } from './page-context.ts'
 import { sendPlainPage, sendRedirect } from './panel-answer.tsx'
@@ -10,7 +11,7 @@ import type { PanelServices } from './panel-route.ts'
 import { toLoginOrigin } from './panel-session.ts'
 import { Alert } from './ui/page-parts.tsx'
 
-/** Pages behind e-mailed links, without a login: accepting an invitation, and a new password. */
+/** Pages behind links, without a login: the first company, accepting an invitation, and a new password. */
 export function linkRoutes(context: PanelServices, readForm: RequestHandler): Router {
   const router = express.Router({ caseSensitive: true })
   const limitAnonymous = limitUnauthenticatedBy(context.limits.addresses)
@@ -60,7 +61,9 @@ export function linkRoutes(context: PanelServices, readForm: RequestHandler): Ro
     { method: 'get', path, handlers: [show] },
     { method: 'post', path, handlers: [readForm, submit] },
   ]
+  const first = firstRunPage(context)
   const routes = [
+    ...page(FIRST_RUN_PATH, first.show, (request, response) => first.create(context, request, response)),
     ...page('/convite', (request, response) => showInvitation(response, codeOf(request)), accept),
     ...page('/esqueci', (_request, response) => sendForgotten(response, passwordLinks.isAvailable), ask),
     ...page('/nova-senha', (request, response) => sendNewPassword(response, codeOf(request)), setPassword),

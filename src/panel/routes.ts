@@ -8,6 +8,7 @@ import { categoryPages } from './pages/category-pages.tsx'
 import { brandForms, companyPages, settingsPages, testCompanyPages } from './pages/company-pages.tsx'
 import { companyTillPages, tillsPages } from './pages/company-tills.tsx'
 import { deliveryPages } from './pages/delivery-pages.tsx'
+import { firstStepsPages } from './pages/first-steps-pages.tsx'
 import { importRoutes } from './pages/import-pages.tsx'
 import { integrationsPage } from './pages/integration-page.tsx'
 import { inventoryPages } from './pages/inventory-pages.tsx'
@@ -42,6 +43,7 @@ import type { PanelRoute } from './panel-route.ts'
 
 export const PANEL_ROUTES: readonly PanelRoute[] = [
   startPage,
+  ...firstStepsPages,
   searchPage,
   ...profilePages,
   ...secondFactorPages,

@@ -4,7 +4,7 @@ import { isTimeZone } from '#domain/instant.ts'
 import { normalizePercentage, Percentage } from '#domain/money.ts'
 import { Cnpj, PixKey } from '#domain/person-values.ts'
 import { boundedText, expects, limitedText, nameText, orDefault, Phone } from '#domain/text.ts'
-import { PAYMENT_KINDS, type PaymentKind, PLANS, type TAX_REGIMES } from '#events/company-events.ts'
+import { type BusinessType, PAYMENT_KINDS, type PaymentKind, PLANS, type TAX_REGIMES } from '#events/company-events.ts'
 import {
   Amount,
   choiceField,
@@ -184,6 +184,19 @@ const TAX_REGIME_NAMES: Readonly<Record<(typeof TAX_REGIMES)[number], string>> =
   mei: 'MEI',
 }
 
+export const BUSINESS_TYPE_NAMES: Readonly<Record<BusinessType, string>> = {
+  grocery: 'Mercearia ou mercado',
+  clothing: 'Roupas e calçados',
+  cafe: 'Café, lanchonete ou padaria',
+  restaurant: 'Restaurante',
+  pharmacy: 'Farmácia',
+  building_supplies: 'Material de construção',
+  pet_shop: 'Pet shop',
+  beauty: 'Beleza e cosméticos',
+  stationery: 'Papelaria e presentes',
+  other: 'Outro',
+}
+
 /** Fields of a company that the operator sets. */
 export const COMPANY_FIELDS = {
   name: requiredField('text', 'Nome', boundedText(120), z.string()),
@@ -215,6 +228,9 @@ export const COMPANY_FIELDS = {
   tax_regime: choiceField('Regime tributário', TAX_REGIME_NAMES, {
     description:
       'Regime tributário (CRT): `simples_nacional` (1), `simples_nacional_excess` (2, com excesso de sublimite), `normal` (3), `mei` (4); `null` se não informado.',
+  }),
+  business_type: choiceField('Tipo de negócio', BUSINESS_TYPE_NAMES, {
+    description: 'O que a loja vende; `null` se não informado.',
   }),
   /** As receipts show it, in one line. */
   address: optionalField('text', 'Endereço da loja', boundedText(200).nullish(), {

@@ -158,6 +158,7 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
   const limits = openLimits(config, addresses)
   const access = createAccess({
     ...{ pool, gate: core.gate, writer, vault, mailer, publicUrl: environment.publicUrl, limits, requestSecret, log },
+    found: core.found,
     tillRequestsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
     tokenDays: config.SYNC_TOKEN_DAYS ?? null,
   })

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { createFirstRun } from '#access/first-run.ts'
 import { type Addresses, type Config, readConfig } from '#config/config.ts'
 import { type ListeningServer, startListening } from '#http/server.ts'
 import type { LogError } from '#lib/errors.ts'
@@ -79,7 +80,8 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       app.open(serving.health, isApi ? serving.serve() : undefined)
       isOpen = true
       logger.info({ roles: config.ROLES }, 'service: ready')
-      if (isApi) welcome(config, demoFile)
+      if (isApi)
+        welcome(config, demoFile, await createFirstRun({ ...shared.core, publicUrl: config.PUBLIC_URL }).link())
     },
     async stop() {
       stopping = true
@@ -121,9 +123,15 @@ function demoCommand({ DATA_DIR, DATABASE_URL, PUBLIC_URL }: Config): string {
 }
 
 /** Printed once the service answers: addresses and first steps, as commands for another terminal. */
-function welcome(config: Config, demoFile: string | null): void {
+function welcome(config: Config, demoFile: string | null, firstRunLink: string | null): void {
   const { PUBLIC_URL: baseUrl } = config
   const lines = ['', `  Tillbook answers on ${baseUrl}`, '']
+  if (firstRunLink !== null)
+    lines.push(
+      '  No company yet. Create the first one and its owner in a browser; the link works once:',
+      `    ${firstRunLink}`,
+      '',
+    )
   if (demoFile !== null) {
     const readKey = `node -p 'JSON.parse(fs.readFileSync(process.argv[1])).companies[0].api_key' ${shellWord(demoFile)}`
     lines.push(

@@ -32,7 +32,7 @@ describe('panel: settings', () => {
       expect((await owner.submit(`${HOME}/empresa`, fields)).to).to.equal(`${HOME}?feito=alterado`)
       expect(await shown(HOME))
         .to.include('Mercearia Nova')
-        .and.to.include('America/Manaus')
+        .and.to.include('Fuso horário Manaus')
       expect((await company.get('/me')).body.data.company.name).to.equal('Mercearia Nova')
     })
 

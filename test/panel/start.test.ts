@@ -2,7 +2,8 @@ import { expect } from 'chai'
 import { h } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { createStore } from '#commands/store-commands.ts'
-import { FirstStepsCard, Todo } from '#panel/pages/start-page.tsx'
+import { FirstStepsCard } from '#panel/pages/first-steps-pages.tsx'
+import { Todo } from '#panel/pages/start-page.tsx'
 import { offlineSaleOf, upload } from '../support/offline-sales.ts'
 import { alarmedOrder } from '../support/orders.ts'
 import { textIn, usePanelUser } from '../support/panel.ts'
@@ -244,12 +245,15 @@ describe('panel: to-do list of the start page', () => {
   })
 
   it('guides a new company to its first sale, and disappears after it', () => {
-    const steps = { has_data: false, has_payment_type: true, has_item: false, has_seller: false, has_sale: false }
+    const steps = { has_business: false, has_data: true, has_item: false, has_store: false, has_sale: false }
     const html = renderToString(h(FirstStepsCard, { steps }))
-    expect(textIn(html)).to.include('Primeiros passos 1 de 5').and.to.include('Definir as formas de pagamento (feito)')
-    expect(
-      [...html.matchAll(/href="([^"]+)"/g)].map(([, to]) => to).filter((to) => to?.startsWith('/painel/')),
-    ).to.include.members(['/painel/configuracoes', '/painel/catalogo/novo', '/painel/caixas/abrir', '/painel/vendas'])
+    expect(textIn(html)).to.include('Primeiros passos 1 de 5').and.to.include('Completar os dados da loja (feito)')
+    expect([...html.matchAll(/href="([^"]+)"/g)].map(([, to]) => to)).to.include.members([
+      '/painel/primeiros-passos/negocio',
+      '/painel/catalogo/novo',
+      '/caixa',
+      '/painel/loja/lojas/nova',
+    ])
     expect(renderToString(h(FirstStepsCard, { steps: { ...steps, has_sale: true } }))).to.equal('')
   })
 })

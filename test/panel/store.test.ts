@@ -46,14 +46,14 @@ describe('panel: online store', () => {
 
     it('are created with secrets that are never shown [STORE-2, PANEL-26]', async () => {
       const sent = await owner.submit(`${PATH}/nova`, { ...fields, alias: `${alias}-b`, sandbox: 'on' })
-      expect(sent.to).to.equal(`${HOME}?feito=criado`)
+      expect(sent.to).to.match(/\/loja\/lojas\/\d+\?feito=criado$/)
       const { html } = await owner.get(HOME)
       expect(textIn(html)).to.include(`${alias}-b Ligada 6,50% Teste`)
       const path = [...html.matchAll(/href="([^"]*lojas\/\d+)"/g)].at(-1)?.[1] ?? ''
       const page = await owner.get(path)
       expect(textIn(page.html))
-        .to.include('Token de acesso Guardado')
-        .and.to.include('Segredo das notificações Falta')
+        .to.include('Access Token Guardado')
+        .and.to.include('Assinatura secreta Falta')
         .and.to.include(`/webhook/paymentprovider/${alias}-b/`)
       for (const one of [page, await owner.get(`${path}/editar`)]) expect(one.html).not.to.include('TOKEN-123')
       const { rows } = await api.core.pool.query(
@@ -93,7 +93,7 @@ describe('panel: online store', () => {
       const path = `${PATH}/${storeId}`
       await owner.submit(`${path}/editar`, { access_token: 'TOKEN-9', notification_secret: '' })
       await owner.submit(`${path}/editar`, { access_token: '', notification_secret: '' })
-      expect(await shown(path)).to.include('Token de acesso Guardado')
+      expect(await shown(path)).to.include('Access Token Guardado')
       expect((await owner.submit(path, {}, `${path}/desligar`)).to).to.equal(`${path}?feito=loja-desligada`)
       expect(await shown(path)).to.include('Desligada')
       await owner.submit(path, {}, `${path}/ligar`)

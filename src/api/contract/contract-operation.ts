@@ -28,6 +28,7 @@ export const API_LISTS: ValueLists = {
     AccountStatus: 'Receivable.status',
     AccountStatusFilter: 'listReceivables?status',
     AlarmFilter: 'listOrders?alarm',
+    BusinessType: 'TestCompany.business_type',
     CardBrand: 'SaleCard.brand',
     CashSessionStatus: 'CashSession.status',
     CountMode: 'InventoryCountsInput.mode',

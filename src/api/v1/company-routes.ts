@@ -225,6 +225,7 @@ const testCompanyExample = {
   logo_url: null,
   state_registration: '110042490114',
   tax_regime: 'simples_nacional',
+  business_type: 'cafe',
   address: 'Rua da Aurora, 100, Boa Vista, Recife/PE',
   phone: '8133334444',
   brand_color: null,

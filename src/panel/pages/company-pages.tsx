@@ -21,6 +21,7 @@ import { COMPANY_FIELDS } from '#records/company-settings.ts'
 import { wholeShape } from '#records/field.ts'
 import { choiceInput, colorInput, integerInput, namedOptions, recordChoiceInput } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
+import { cityName, zoneInput } from '../forms/zone-input.ts'
 import { createTwin } from '../page-context.ts'
 import type { FormRoute, FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../panel-route.ts'
 import { fieldFacts, fieldInputs } from '../record-fields.ts'
@@ -28,6 +29,7 @@ import { PictureForm, PictureProblem, uploadPicture } from '../ui/form-fields.ts
 import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { ButtonLink, Card, Facts } from '../ui/page-parts.tsx'
 import { recordsOnPage } from '../ui/panel-list.tsx'
+import { FIRST_STEPS_PATH } from './first-steps-pages.tsx'
 import { loadPaymentTypes, PAYMENT_TYPES_PATH, PaymentTypeTable } from './payment-type-pages.tsx'
 import { ROLES_PATH, USERS_PATH, UserTable } from './user-pages.tsx'
 
@@ -136,18 +138,6 @@ const USERS = 200
 const at = { section: 'settings', access: 'see_company' } as const
 const changing = { ...at, access: 'manage_company' } as const
 
-/** Brazilian zones first. */
-const ZONES = [
-  ...new Set([
-    'America/Sao_Paulo',
-    ...Intl.supportedValuesOf('timeZone').filter((zone) =>
-      /^America\/(Araguaina|Bahia|Belem|Boa_Vista|Campo_Grande|Cuiaba|Eirunepe|Fortaleza|Maceio|Manaus|Noronha|Porto_Velho|Recife|Rio_Branco|Santarem)$/.test(
-        zone,
-      ),
-    ),
-  ]),
-]
-
 /** Plan and CNPJ belong to the operator; the logo has a form of its own. */
 const { plan: _, cnpj: __, logo_url: ___, ...WRITTEN } = COMPANY_FIELDS
 
@@ -157,14 +147,8 @@ const fieldsFor = (timezone: string): Fields =>
     name: {},
     state_registration: {},
     tax_regime: { kind: choiceInput(namedOptions(WRITTEN.tax_regime.names), 'Não informado') },
-    timezone: {
-      kind: choiceInput(
-        [...new Set([timezone, ...ZONES])].map((value) => ({
-          value,
-          label: value.replace('America/', '').replaceAll('_', ' '),
-        })),
-      ),
-    },
+    business_type: { kind: choiceInput(namedOptions(WRITTEN.business_type.names), 'Não informado') },
+    timezone: { kind: zoneInput(timezone) },
     address: {},
     phone: {},
     pix_key: {},
@@ -188,18 +172,27 @@ async function showSettings(visit: PageContext): Promise<PanelPage | null> {
   const users = recordsOnPage<UserObject>(page)
   const body = (
     <>
-      <Card title="Empresa" aside={<ButtonLink to={`${PATH}/empresa`}>Editar</ButtonLink>}>
+      <Card
+        title="Empresa"
+        aside={
+          <>
+            <ButtonLink to={FIRST_STEPS_PATH}>Primeiros passos</ButtonLink>
+            <ButtonLink to={`${PATH}/empresa`}>Editar</ButtonLink>
+          </>
+        }
+      >
         <Facts
           facts={fieldFacts(SHOWN, company, visit.readModel.timezone, [
             'name',
             'cnpj',
             'state_registration',
             'tax_regime',
+            'business_type',
             'address',
             'phone',
             'pix_key',
             'pix_city',
-            'timezone',
+            ['timezone', cityName(company.timezone)],
             'plan',
           ])}
         />

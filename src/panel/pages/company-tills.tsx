@@ -33,7 +33,7 @@ const OPEN = '/caixas/abrir'
 const TILLS = { label: 'Caixas', to: '/caixas' }
 
 /** Address of the till's own app. */
-const TILL_APP = '/caixa'
+export const TILL_APP = '/caixa'
 
 /** Gaps shown of each till; a hostile client could make a thousand. */
 const SHOWN_GAPS = 20

@@ -9,6 +9,7 @@ import { ownValue } from '#lib/collections.ts'
 import { countItems, getAnyItem, getItem, ITEM_ORDERS, listItems, searchItems } from '#queries/item-queries.ts'
 import type { ListOrder } from '#queries/list-statement.ts'
 import { type StockCover, stockCovers } from '#queries/stock-queries.ts'
+import { BUSINESS_SUGGESTIONS } from '#records/business-types.ts'
 import { wholeShape } from '#records/field.ts'
 import { ITEM_FIELDS, ITEM_SEARCH, ITEM_STATE } from '#records/items.ts'
 import { offersApproval } from '../approval.ts'
@@ -23,6 +24,7 @@ import { Figure } from '../ui/page-parts.tsx'
 import { listFiltered, type OptionalColumn, type QuickFilter, recordsOnPage } from '../ui/panel-list.tsx'
 import { loadRecord, recordPages } from '../ui/record-pages.tsx'
 import { categoryFilterOptions, categoryOptions } from './category-pages.tsx'
+import { loadCompany } from './company-pages.tsx'
 import { INVENTORIES_PATH } from './inventory-counts.tsx'
 import { MOVEMENTS_PATH, MovementsCard } from './stock-movement-pages.tsx'
 import { type Item, RUNNING_OUT_PATH, StockCard, StockInfo } from './stock-pages.tsx'
@@ -162,13 +164,19 @@ const marginHint = (item: Item | undefined): string => `Margem: ${(item && margi
 /** Folded in the form: most shops leave them to their accountant. */
 const taxed = (columns: 3 | 4 | 8) => ({ columns, fold: 'Dados fiscais' })
 
+/** Units of the shop's type. */
+async function suggestedUnits(visit: PageContext): Promise<readonly string[]> {
+  const type = (await loadCompany(visit))?.business_type
+  return type ? BUSINESS_SUGGESTIONS[type].units : []
+}
+
 export async function itemFields(visit: PageContext, item?: Item) {
   const { cost, stock, ...inputs } = fieldInputs(FORM, {
     name: 8,
     type: 4,
     price: { label: 'Preço de venda (R$)', columns: 4 },
     cost: { columns: 4, hint: marginHint(item) },
-    unit: 4,
+    unit: { kind: suggestedInput(await suggestedUnits(visit)), columns: 4 },
     category_id: { kind: recordChoiceInput(await categoryOptions(visit), 'Sem categoria'), columns: 4 },
     barcode: 4,
     sku: 4,

@@ -12,7 +12,7 @@ import { CONFIGURATION } from '#payments/pay-order.ts'
 import { isOutage } from '#postgres/database.ts'
 import { refreshSalesRollups } from '#projections/sales-rollups.ts'
 import { type CashDifference, findCashDifferences } from '#queries/cash-queries.ts'
-import { type FirstSteps, firstSteps, type UnpayableStore, unpayableStores } from '#queries/company-queries.ts'
+import { firstSteps, type UnpayableStore, unpayableStores } from '#queries/company-queries.ts'
 import { readModelHead } from '#queries/event-queries.ts'
 import { type OpenSide, openAccounts } from '#queries/finance-summary.ts'
 import { type LowStock, lowStock } from '#queries/item-queries.ts'
@@ -24,11 +24,12 @@ import { type FailingEndpoint, failingEndpoints } from '#queries/webhook-queries
 import { link } from '../page-context.ts'
 import { Live } from '../panel-live.tsx'
 import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
-import { Card, Chips, Figure, PanelBadge, Stat, Stats, Steps } from '../ui/page-parts.tsx'
+import { Card, Chips, Figure, PanelBadge, Stat, Stats } from '../ui/page-parts.tsx'
 import { ListTable } from '../ui/panel-list.tsx'
 import { AfterAcquirers, loadKeptAmounts } from './acquirer-pages.tsx'
 import { gapTexts, tillsWithGaps } from './company-tills.tsx'
 import { OpenFigure, OverdueFigure } from './debtor-pages.tsx'
+import { FirstStepsCard } from './first-steps-pages.tsx'
 import { countRefusedMovements, countRefusedReturns } from './refused-upload-pages.tsx'
 import { namesOfSellers } from './sale-parts.tsx'
 import { PERIODS, parsePeriod, type StartPeriod, type WrongRange } from './start-period.ts'
@@ -207,21 +208,6 @@ const StockTodo = ({ stock: { out, low, items } }: { readonly stock: LowStock })
     )}
   </Card>
 )
-
-/** For a company without sales. */
-export const FirstStepsCard = ({ steps }: { readonly steps: FirstSteps }) =>
-  steps.has_sale ? null : (
-    <Steps
-      title="Primeiros passos"
-      steps={[
-        { label: 'Completar os dados da empresa', to: '/configuracoes', isDone: steps.has_data },
-        { label: 'Definir as formas de pagamento', to: '/configuracoes', isDone: steps.has_payment_type },
-        { label: 'Cadastrar o primeiro produto', to: '/catalogo/novo', isDone: steps.has_item },
-        { label: 'Abrir um caixa', to: '/caixas/abrir', isDone: steps.has_seller },
-        { label: 'Fazer a primeira venda', to: '/vendas', isDone: false, hint: 'Registre no caixa ou pela API.' },
-      ]}
-    />
-  )
 
 /** For roles that see their own sales only. */
 const OWN_SALES_ONLY = 'Suas vendas de hoje.'

@@ -223,16 +223,44 @@ const StoreTable = ({ stores, seesAll }: { readonly stores: readonly StoreObject
 /** Write-only, and excluded from the browser's password manager. */
 const secrets: Fields = {
   access_token: {
-    label: 'Token de acesso do provedor',
+    label: 'Access Token do Mercado Pago',
     kind: passwordInput('new-password'),
-    hint: 'Sem ele a loja não recebe pagamentos. Deixe em branco para manter como está.',
+    hint: 'Começa com APP_USR-. Sem ele a loja não recebe pagamentos. Em branco, fica como está.',
   },
   notification_secret: {
-    label: 'Segredo das notificações',
+    label: 'Assinatura secreta das notificações',
     kind: passwordInput('new-password'),
-    hint: 'Com ele as notificações do provedor são conferidas. Deixe em branco para manter como está.',
+    hint: 'Com ela os avisos de pagamento do Mercado Pago são conferidos. Em branco, fica como está.',
   },
 }
+
+const APPLICATIONS = 'https://www.mercadopago.com.br/developers/panel/app'
+
+/** Where a shop finds both secrets. */
+const MercadoPagoSteps = ({ address }: { readonly address: string }) => (
+  <Card title="Onde achar no Mercado Pago">
+    <ol>
+      <li>
+        Entre em{' '}
+        <a href={APPLICATIONS} rel="noreferrer">
+          Suas integrações
+        </a>{' '}
+        com a conta que vai receber e crie uma aplicação do tipo Pagamentos on-line.
+      </li>
+      <li>
+        Em <strong>Credenciais de produção</strong>, ative as credenciais e copie o <strong>Access Token</strong>.
+      </li>
+      <li>
+        Em <strong>Webhooks &gt; Configurar notificações</strong>, aba Modo de produção, informe <code>{address}</code>,
+        marque o evento Pagamentos e salve: aparece a <strong>assinatura secreta</strong>.
+      </li>
+      <li>Cole os dois nos campos abaixo. Eles ficam guardados cifrados e não são mostrados de novo.</li>
+    </ol>
+  </Card>
+)
+
+const notificationAddress = ({ context }: PageContext, alias: string): string =>
+  `${context.environment.publicUrl}/webhook/paymentprovider/${alias}`
 
 /** The operator sets the commission; a value in a form is ignored. */
 const { commission_percentage: _, ...WRITTEN } = STORE_FIELDS
@@ -270,8 +298,8 @@ async function showStore(visit: PageContext): Promise<PanelPage | null> {
             [STORE_FIELDS.commission_percentage.label, formatPercentage(store.commission_percentage)],
             ['Pedido pago', store.registers_sales ? 'Vira venda e baixa o estoque' : 'Não vira venda'],
             ['Ambiente', store.sandbox ? 'Teste' : 'Produção'],
-            ['Token de acesso', store.has_access_token ? 'Guardado' : 'Falta'],
-            ['Segredo das notificações', store.has_notification_secret ? 'Guardado' : 'Falta'],
+            ['Access Token', store.has_access_token ? 'Guardado' : 'Falta'],
+            ['Assinatura secreta', store.has_notification_secret ? 'Guardado' : 'Falta'],
             ['Última alteração', formatDateTime(store.updated_at, visit.readModel.timezone)],
           ]}
         />
@@ -279,7 +307,7 @@ async function showStore(visit: PageContext): Promise<PanelPage | null> {
       <ConnectionCard visit={visit} store={store} />
       <Card title="Endereço das notificações">
         <p>
-          <code>{`${visit.context.environment.publicUrl}/webhook/paymentprovider/${store.alias}/{pedido}`}</code>
+          <code>{`${notificationAddress(visit, store.alias)}/{pedido}`}</code>
         </p>
         <p class="hint">É informado ao provedor em cada pagamento; não é preciso cadastrá-lo.</p>
         {unkept > 0 && (
@@ -312,16 +340,21 @@ export const storePages: readonly PanelRoute[] = [
     path: `${PATH}/nova`,
     subject: ({ context }) => ({ commission_percentage: context.environment.storeCommission }),
     title: () => 'Nova loja',
-    before: ({ commission_percentage }) => (
-      <p>{`Comissão do serviço: ${formatPercentage(commission_percentage)} de cada pagamento.`}</p>
+    before: ({ commission_percentage }, visit) => (
+      <>
+        <p>{`Comissão do serviço: ${formatPercentage(commission_percentage)} de cada pagamento.`}</p>
+        <MercadoPagoSteps address={notificationAddress(visit, 'apelido')} />
+      </>
     ),
     label: 'Criar loja',
     back: () => HOME,
     fields: () => NEW,
     initial: () => ({ registers_sales: true }),
     schema: omitEmptyFields(CreateStoreInput.omit(OPERATOR_FIELDS)),
-    act: (submission, given, input) =>
-      runAndRedirect(submission, createStore, { ...input, ...given }, { to: HOME, flash: 'criado' }),
+    async act(submission, given, input) {
+      const answer = await submission.run(createStore, { ...input, ...given })
+      return isRefusal(answer) ? answer : { to: pathOf(answer.record as StoreObject), flash: 'criado' }
+    },
   }),
   { ...at, path: ONE, show: showStore },
   connectionRoute,
@@ -330,6 +363,7 @@ export const storePages: readonly PanelRoute[] = [
     path: `${ONE}/editar`,
     subject: storeOf,
     title: ({ alias }) => `Editar ${alias}`,
+    before: ({ alias }, visit) => <MercadoPagoSteps address={notificationAddress(visit, alias)} />,
     label: 'Salvar',
     back: ({ id }) => `${PATH}/${id}`,
     fields: () => ({ ...secrets, registers_sales }),

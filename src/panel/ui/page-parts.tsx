@@ -246,7 +246,10 @@ export const Nothing = ({ icon, title, children, action }: NothingProps) => (
 
 export interface StepItem {
   readonly label: string
-  readonly to: string
+  /** Below the panel. */
+  readonly to?: string
+  /** Address of a step outside the panel. */
+  readonly href?: string
   readonly isDone: boolean
   readonly hint?: string
 }
@@ -257,7 +260,7 @@ export const Steps = ({ title, steps }: { readonly title: string; readonly steps
   return done === steps.length ? null : (
     <Card title={title} aside={<span class="hint">{`${done} de ${steps.length}`}</span>}>
       <ol class="steps">
-        {steps.map(({ label, to, isDone, hint }) => (
+        {steps.map(({ label, to = '/', href = link(to), isDone, hint }) => (
           <li key={label} class={isDone ? 'done' : undefined}>
             <Icon name={isDone ? 'check' : 'todo'} />
             <div>
@@ -267,7 +270,7 @@ export const Steps = ({ title, steps }: { readonly title: string; readonly steps
                 </p>
               ) : (
                 <p>
-                  <a href={link(to)}>{label}</a>
+                  <a href={href}>{label}</a>
                 </p>
               )}
               {hint && !isDone && <p class="hint">{hint}</p>}

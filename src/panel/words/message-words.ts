@@ -82,6 +82,8 @@ export const FLASHES = {
   'etapa-vencida': 'O tempo da verificação acabou. Entre de novo.',
   'etapa-removida': 'Verificação em duas etapas removida.',
   'bem-vindo': 'Convite aceito. Você entrou na empresa.',
+  'loja-criada': 'Loja criada. Siga os primeiros passos.',
+  'negocio-escolhido': 'Formas de pagamento e categorias criadas.',
   saiu: 'Você saiu do painel.',
   entre: 'Entre para continuar.',
   'entre-e-continue': 'Sua sessão expirou. Entre de novo; o que você preencheu foi guardado.',

@@ -148,7 +148,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
   origin: { api: 'API', pdv: 'Ponto de venda', system: 'Loja online', sale: 'Venda', ...GOODS_ORIGIN_NAMES },
   brand: CARD_BRAND_NAMES,
   payment_method: PAYMENT_METHOD_NAMES,
-  secrets: { access_token: 'Token de acesso', notification_secret: 'Segredo das notificações' },
+  secrets: { access_token: 'Access Token', notification_secret: 'Assinatura secreta' },
   dispute: { open: 'Aberta', lost: 'Perdida', won: 'Ganha' },
   ground: {
     consent_withdrawn: 'A pessoa retirou o consentimento',

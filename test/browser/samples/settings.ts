@@ -21,6 +21,9 @@ export const settingsSamples: Samples = {
   '/conta/pin': async () => '/conta/pin',
   ...Object.fromEntries(secondFactors),
   '/empresas': async () => '/empresas',
+  '/primeiros-passos': async () => '/primeiros-passos',
+  '/primeiros-passos/negocio': async () => '/primeiros-passos/negocio',
+  '/primeiros-passos/negocio/:tipo': async () => '/primeiros-passos/negocio/grocery',
   [HOME]: async (panel) => {
     await paymentTypeOf(panel)
     return HOME
