@@ -35,6 +35,7 @@ import {
   suppliers,
   suppliersProjection,
 } from './people.ts'
+import { priceChangeById, priceChangesProjection } from './price-changes.ts'
 import { offlineReturnsProjection, returnById, returnsProjection } from './returns.ts'
 import { saleById, salesProjection } from './sales.ts'
 import { salesRollupsProjection } from './sales-rollups.ts'
@@ -59,6 +60,7 @@ const projections = [
   catalogItemsProjection,
   stockProjection,
   inventoriesProjection,
+  priceChangesProjection,
   gtinHoldersProjection,
   barcodeHoldersProjection,
   variantCountsProjection,
@@ -117,6 +119,7 @@ const views: ReadModel['views'] = {
   catalog_item: catalogItemView,
   stock_movement: stockMovementView,
   inventory: docView(inventoryById),
+  price_change: docView(priceChangeById),
   sale: docView(saleById),
   return: docView(returnById),
   receivable: receivableView,
@@ -159,6 +162,7 @@ export const RECORD_ROWS: Readonly<Partial<Record<RecordKind, readonly [table: s
   category: ['categories', 'id'],
   catalog_item: ['catalog_items', 'id'],
   inventory: ['inventories', 'id'],
+  price_change: ['price_changes', 'id'],
   sale: ['sales', 'id'],
   return: ['returns', 'id'],
   receivable: ['receivables', 'id'],

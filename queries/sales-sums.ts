@@ -249,6 +249,23 @@ const ITEMS = `select key, sum(sales) as count, sum(cents) as cents, sum(quantit
   `select key, 0 as sales, -cents as cents, -thousandths as quantity from (${returnedItemsSql(FROM, TO)}) r`,
 ].join(' union all ')}) s group by key`
 
+const SOLD_QUANTITIES = {
+  name: 'sold_quantities',
+  text: `with a as (select * from ${t.rollup_states} where company_id = $1), w as materialized (${WIDE_BOUNDS})
+    select key, quantity::text as quantity from (${ITEMS}) each where key = any($3::text[])`,
+}
+
+/** Quantities of items sold in a period, less what came back, in thousandths by id; `bounds` as of a `SalesPeriod`. */
+export async function soldQuantities(
+  reader: Reader,
+  ids: readonly number[],
+  bounds: readonly [from: string, to: string],
+): Promise<ReadonlyMap<number, bigint>> {
+  const values = [bounds, ids.map(String)]
+  const { rows } = await reader.query<{ key: string; quantity: string }>({ ...SOLD_QUANTITIES, values })
+  return new Map(rows.map(({ key, quantity }) => [Number(key), BigInt(quantity)]))
+}
+
 const listed = (figures: string): string => `coalesce((
   select json_agg(json_build_object('key', g.key, 'name', null, 'count', g.count, 'cents', g.cents::text) order by g.cents desc, g.key)
   from (select * from (${figures}) each order by cents desc, key limit ${MOST_NAMED}) g), '[]')`

@@ -333,6 +333,7 @@ export const RULES = {
   payment_notifications: { own: 'all', persons: PAYMENT_NOTIFICATIONS },
   payment_proofs: OPEN,
   payment_types: OPEN,
+  price_changes: OPEN,
   quotas: OPEN,
   receivable_payments: { own: OWN_ROWS.receivable_payments },
   receivables: { own: OWN_ROWS.receivables, persons: masked(receivables, 'receivable') },

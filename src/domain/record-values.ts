@@ -51,6 +51,7 @@ export const RECORD_KINDS = [
   'catalog_item',
   'stock_movement',
   'inventory',
+  'price_change',
   'sale',
   'return',
   'receivable',

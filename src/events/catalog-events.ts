@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { ITEM_TAX_FIELDS } from '#domain/fiscal-values.ts'
+import { PRICE_RULE_KINDS } from '#domain/price-rules.ts'
 import { eventType, id, instant, metadata, money, quantity, text } from './event-definitions.ts'
 
 /** Kinds of stock movements; the first three follow from sales and refunds. */
@@ -66,6 +67,8 @@ export const catalogEvents = {
     former_parent_id: id.optional(),
     /** User who approved a price on the spot, if its actor may not change prices. */
     approved_by: id.optional(),
+    /** Change of many prices to which it belongs. */
+    price_change_id: id.optional(),
   }),
   /** `gtin`: the one that the item leaves to others; `parent_id`: the item of which it was a variant; if it has one. */
   CatalogItemDeactivated: eventType('catalog_item', { gtin: text.optional(), parent_id: id.optional() }),
@@ -101,6 +104,22 @@ export const catalogEvents = {
   /** Its items keep the category id, and show the category again once it is revived. */
   CategoryDeleted: eventType('category', {}),
   CategoryRevived: eventType('category', category),
+} as const
+
+/** Prices of many items as one act. The items' own events follow those that change prices. */
+export const priceEvents = {
+  /** From `starts_at`; null: now, and applied by the next event. */
+  PriceChangePlanned: eventType('price_change', {
+    /** Hundredths of a percent of the price, or ten-thousandths of the cost; cents in which all new prices end. */
+    rule: z.strictObject({ kind: z.enum(PRICE_RULE_KINDS), amount: z.int(), ending: z.int().nullable() }),
+    starts_at: instant.nullable(),
+    prices: z.array(z.strictObject({ catalog_item_id: id, before: money, after: money })),
+  }),
+  /** `left`: items whose price was changed since, or that were deactivated. They stay as they are. */
+  PriceChangeApplied: eventType('price_change', { left: z.array(id) }),
+  PriceChangeCancelled: eventType('price_change', {}),
+  /** Prices are as before; `left` as above. */
+  PriceChangeUndone: eventType('price_change', { left: z.array(id) }),
 } as const
 
 export const INVENTORY_STATUSES = ['open', 'applied', 'discarded'] as const

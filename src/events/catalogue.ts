@@ -4,7 +4,7 @@ import type { Envelope, NewEvent } from '#ledger/command.ts'
 import type { PersonalField } from '#ledger/sealed-fields.ts'
 import { accountEvents } from './account-events.ts'
 import { cashEvents } from './cash-events.ts'
-import { catalogEvents, inventoryEvents } from './catalog-events.ts'
+import { catalogEvents, inventoryEvents, priceEvents } from './catalog-events.ts'
 import { companyEvents, storeEvents } from './company-events.ts'
 import { type EventType, eventType, id, instant, newVersion, type PersonalMark, text } from './event-definitions.ts'
 import { orderEvents } from './order-events.ts'
@@ -170,7 +170,7 @@ export const EVENT_AREAS = {
   empresa: companyEvents,
   clientes: customerEvents,
   fornecedores: supplierEvents,
-  catalogo: catalogEvents,
+  catalogo: { ...catalogEvents, ...priceEvents },
   inventarios: inventoryEvents,
   vendas: saleEvents,
   caixas: { ...cashEvents, ...tillEvents },
@@ -186,6 +186,7 @@ export const EVENT_TYPES = {
   ...customerEvents,
   ...supplierEvents,
   ...catalogEvents,
+  ...priceEvents,
   ...inventoryEvents,
   ...saleEvents,
   ...cashEvents,

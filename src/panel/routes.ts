@@ -18,6 +18,8 @@ import { orderPages } from './pages/order-page.tsx'
 import { orderCancellation, orderRefundPages } from './pages/order-refund-pages.tsx'
 import { paymentTypePages } from './pages/payment-type-pages.tsx'
 import { peoplePages } from './pages/person-pages.tsx'
+import { priceChangePages } from './pages/price-change-pages.tsx'
+import { pricePages } from './pages/price-pages.tsx'
 import { profilePages } from './pages/profile-pages.tsx'
 import { saleReceiptPages } from './pages/purchase-pages.tsx'
 import { recordRefusedPages } from './pages/record-refused.tsx'
@@ -75,6 +77,8 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...movementPages,
   ...runningOutPages,
   ...inventoryPages,
+  ...pricePages,
+  ...priceChangePages,
   ...catalogPages,
   stockForm,
   ...itemReactivation,

@@ -34,6 +34,7 @@ import { readBacklog } from '#webhooks/delivery-leases.ts'
 import { startEmailNotifications } from '#webhooks/endpoint-health.ts'
 import { startWebhooks } from '#webhooks/webhook-loops.ts'
 import type { Core } from './core.ts'
+import { applyDuePricesOnSchedule } from './due-prices.ts'
 import type { Metrics } from './metrics.ts'
 
 /** Creates the demonstration companies. Returns whether the file holds credentials. */
@@ -288,7 +289,7 @@ const SUMS_EVERY_MS = 15 * 60_000
 /**
  * Background role for tables and ledgers. Keeps the read model level with an external event store, analyzes growing
  * tables, purges expired data, refreshes rollups and ledger trees, creates checkpoints on schedule, erases persons on
- * their due date, erases personal data that was written after an erasure, and compares each company's tables with its
+ * their due date, applies scheduled prices, erases personal data that was written after an erasure, and compares each company's tables with its
  * ledger.
  */
 export function startProjector(shared: SharedServices): RunningRole {
@@ -317,6 +318,10 @@ export function startProjector(shared: SharedServices): RunningRole {
       ...core,
       retentionYears: config.RETENTION_YEARS,
       onError: (error) => log('privacy: erasure failed, will retry', error),
+    }),
+    applyDuePricesOnSchedule({
+      ...core,
+      onError: (error) => log('prices: scheduled change failed, will retry', error),
     }),
     wipeOnSchedule(shared),
     tellTailsOnSchedule({ ...core, onError: (error) => log('till sync: event of a gap failed, will retry', error) }),

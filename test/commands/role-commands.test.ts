@@ -105,6 +105,7 @@ async function permitAfter(events: readonly NewEvent[], userId: number, approver
 const WITHOUT_PERMISSION = [
   'acceptInvitation',
   'acceptRefund',
+  'applyScheduledPrices',
   'cancelSale',
   'changePassword',
   'changePin',

@@ -26,6 +26,7 @@ import { loadRecord, recordPages } from '../ui/record-pages.tsx'
 import { categoryFilterOptions, categoryOptions } from './category-pages.tsx'
 import { loadCompany } from './company-pages.tsx'
 import { INVENTORIES_PATH } from './inventory-counts.tsx'
+import { PRICES_PATH } from './price-change-pages.tsx'
 import { MOVEMENTS_PATH, MovementsCard } from './stock-movement-pages.tsx'
 import { type Item, RUNNING_OUT_PATH, StockCard, StockInfo } from './stock-pages.tsx'
 import { marginText, PictureCard, PriceInfo, VariantsCard, variantText } from './variant-pages.tsx'
@@ -306,6 +307,7 @@ export const catalogPages = recordPages<Item>({
         'metadata',
       ]),
     more: [
+      { label: 'Alterar preços', to: PRICES_PATH },
       { label: 'Categorias', to: `${PATH}/categorias` },
       { label: 'Reposição', to: RUNNING_OUT_PATH },
       { label: 'Inventários', to: INVENTORIES_PATH },

@@ -9,8 +9,6 @@ import {
 import { may } from '#domain/rights.ts'
 import { findTableCheck } from '#integrity/table-checks.ts'
 import { CONFIGURATION } from '#payments/pay-order.ts'
-import { isOutage } from '#postgres/database.ts'
-import { refreshSalesRollups } from '#projections/sales-rollups.ts'
 import { type CashDifference, findCashDifferences } from '#queries/cash-queries.ts'
 import { firstSteps, type UnpayableStore, unpayableStores } from '#queries/company-queries.ts'
 import { readModelHead } from '#queries/event-queries.ts'
@@ -18,7 +16,7 @@ import { type OpenSide, openAccounts } from '#queries/finance-summary.ts'
 import { type LowStock, lowStock } from '#queries/item-queries.ts'
 import { countRefusedSales } from '#queries/offline-sale-queries.ts'
 import { countAlarms } from '#queries/order-queries.ts'
-import { type SalesSums, salesSums } from '#queries/sales-sums.ts'
+import { salesSums } from '#queries/sales-sums.ts'
 import type { CompanyTill } from '#queries/till-queries.ts'
 import { type FailingEndpoint, failingEndpoints } from '#queries/webhook-queries.ts'
 import { link } from '../page-context.ts'
@@ -32,7 +30,7 @@ import { OpenFigure, OverdueFigure } from './debtor-pages.tsx'
 import { FirstStepsCard } from './first-steps-pages.tsx'
 import { countRefusedMovements, countRefusedReturns } from './refused-upload-pages.tsx'
 import { namesOfSellers } from './sale-parts.tsx'
-import { PERIODS, parsePeriod, type StartPeriod, type WrongRange } from './start-period.ts'
+import { PERIODS, parsePeriod, readSalesRollups, type StartPeriod, type WrongRange } from './start-period.ts'
 import { SalesFigures, SalesParts } from './start-sales.tsx'
 
 /** What tills sent and a person has to decide about. */
@@ -214,8 +212,6 @@ const OWN_SALES_ONLY = 'Suas vendas de hoje.'
 const SHORT_ITEMS = 10
 /** Days for which the page shows differences of closed cash sessions. */
 const CASH_DAYS = 7
-/** Longest wait of the page for a refresh of the rollup, in ms; the projector continues it. */
-const PATIENCE_MS = 1_000
 
 /** Id of the live part, which is in the URL of its refresh. */
 const FIGURES = 'agora'
@@ -239,7 +235,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
   const [head, sums, accounts, kept, refusedUploads, cash, alarmed, check, failing, unpayable, stock, steps] =
     await Promise.all([
       readModelHead(reader),
-      sumsOf(visit, period),
+      readSalesRollups(visit, (reader) => salesSums(reader, period)),
       openAccounts(reader, readModel),
       loadKeptAmounts(visit, period),
       countRefusedUploads(visit),
@@ -305,23 +301,6 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
     </Live>
   )
   return { title: 'Início', body, ...(wrong && { status: 422 }) }
-}
-
-/**
- * Refreshes the rollup on the primary and reads it there; if the primary is away, a replica's state is shown.
- */
-async function sumsOf(
-  { context, primary, readModel: { reader, companyId } }: PageContext,
-  period: StartPeriod,
-): Promise<SalesSums> {
-  const until = performance.now() + PATIENCE_MS
-  try {
-    await refreshSalesRollups(context.reads.poolOf(companyId), companyId, () => performance.now() > until)
-    return await salesSums(primary, period)
-  } catch (error) {
-    if (!isOutage(error)) throw error
-    return salesSums(reader, period)
-  }
 }
 
 /** The rollup has no history (ADR-0021); as-of pages link to lists, which add up their rows. */

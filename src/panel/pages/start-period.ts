@@ -1,6 +1,10 @@
 import { addDays, type Calendar, daysFrom, inZone, localInstant, startOfDay } from '#domain/instant.ts'
 import { formatDay } from '#domain/person-values.ts'
+import { isOutage } from '#postgres/database.ts'
+import { refreshSalesRollups } from '#projections/sales-rollups.ts'
+import type { Reader } from '#queries/reader.ts'
 import type { SalesPeriod } from '#queries/sales-sums.ts'
+import type { PageContext } from '../panel-route.ts'
 
 const HOUR_MS = 3_600_000
 /** More bars would be too narrow on a phone. */
@@ -167,4 +171,22 @@ function monthsOf(dates: readonly string[]) {
     else bars.push({ label: `${date.slice(5, 7)}/${date.slice(2, 4)}`, from: date, to: date })
   }
   return { bar: 'mês', bars } as const
+}
+
+/** Longest wait of a page for a refresh of the rollup, in ms; the projector continues it. */
+const PATIENCE_MS = 1_000
+
+/** Refreshes the rollup on the primary and reads it there; if the primary is away, a replica's state is shown. */
+export async function readSalesRollups<T>(
+  { context, primary, readModel: { reader, companyId } }: PageContext,
+  read: (reader: Reader) => Promise<T>,
+): Promise<T> {
+  const until = performance.now() + PATIENCE_MS
+  try {
+    await refreshSalesRollups(context.reads.poolOf(companyId), companyId, () => performance.now() > until)
+    return await read(primary)
+  } catch (error) {
+    if (!isOutage(error)) throw error
+    return read(reader)
+  }
 }

@@ -47,9 +47,23 @@ export function marginText({ price, cost }: Priced): string | null {
   const cents = toCents(price)
   if (cost === null || cents === 0) return null
   const margin = cents - toCents(cost)
+  return `${formatMoney(fromCents(margin))} (${marginShare(margin, cents)})`
+}
+
+function marginShare(margin: number, cents: number): string {
   // A price of 0.01 has a margin of more hundredths of a percent than a number holds.
   const hundredths = BigInt(Math.round((margin * 10_000) / cents))
-  return `${formatMoney(fromCents(margin))} (${formatPercentage(toDecimal(hundredths, 2))})`
+  return formatPercentage(toDecimal(hundredths, 2))
+}
+
+/** Margin of two prices of an item: `30,00% → 33,33%`. */
+export function marginChange(before: string, after: string, cost: string | null): string | null {
+  if (cost === null) return null
+  const shares = [before, after].map((price) => {
+    const cents = toCents(price)
+    return cents === 0 ? '—' : marginShare(cents - toCents(cost), cents)
+  })
+  return shares.join(' → ')
 }
 
 const pathOf = (id: number): string => `/catalogo/${id}/imagem`

@@ -51,6 +51,8 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     sale: 'Venda',
     cancel: 'Venda cancelada',
     company: 'Empresa',
+    percent: 'Percentual',
+    cost: 'Custo',
   },
   role: ROLE_NAMES,
   permissions: PERMISSION_NAMES,
@@ -298,9 +300,15 @@ const SENTENCES: Sentences = {
     `Verificação em duas etapas removida${method === null ? '' : `: ${text('method', method)}`}`,
   ApiKeyCreated: ({ name, prefix }) => `Chave de API ${name} criada (${prefix}…)`,
   CatalogItemCreated: ({ price }) => `Item criado, por ${formatMoney(price)}`,
+  CatalogItemUpdated: ({ price_change_id }) =>
+    price_change_id === undefined ? 'Item alterado' : `Item alterado, na alteração de preços ${price_change_id}`,
   StockAdjusted: stockMoved,
   StockMovementRecorded: ({ kind, before, after }, text) =>
     `${text('kind', kind)}: ${before === null ? '' : `${formatQuantity(before)} → `}${formatQuantity(after)}`,
+  PriceChangePlanned: ({ prices, starts_at }, text) =>
+    `${prices.length === 1 ? 'Um preço' : `${prices.length} preços`} ${starts_at === null ? 'a mudar agora' : `a mudar em ${text('starts_at', starts_at)}`}`,
+  PriceChangeApplied: ({ left }) => (left.length === 0 ? 'Preços alterados' : `Preços alterados, menos ${left.length}`),
+  PriceChangeUndone: ({ left }) => (left.length === 0 ? 'Preços de volta' : `Preços de volta, menos ${left.length}`),
   InventoryOpened: ({ name }) => `Inventário aberto: ${name}`,
   InventoryCounted: ({ counts }) =>
     counts.length === 1 ? 'Um produto contado no inventário' : `${counts.length} produtos contados no inventário`,

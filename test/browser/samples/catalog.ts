@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { changePrices } from '#commands/price-commands.ts'
 import type { TestPanel } from '../../support/browser.ts'
 import type { Samples } from './sample.ts'
 
@@ -58,6 +59,16 @@ export const catalogSamples: Samples = {
   [`${HOME}/reposicao`]: async (panel) => {
     await itemOf(panel, { stock: '2', min_stock: '6' })
     return `${HOME}/reposicao`
+  },
+  [`${HOME}/precos`]: async (panel) => {
+    await itemOf(panel)
+    return `${HOME}/precos?change=custo+%C3%97+1%2C4&ending=90`
+  },
+  [`${HOME}/precos/:id`]: async (panel) => {
+    const items = [{ catalog_item_id: await itemOf(panel), before: '1234.50', after: '1295.90' }]
+    const rule = { kind: 'percent', amount: 500, ending: 90 } as const
+    const { id } = await panel.company.run(changePrices, { rule, starts_at: null, items })
+    return `${HOME}/precos/${id}`
   },
   [`${HOME}/inventarios`]: async (panel) => {
     await inventoryOf(panel)
