@@ -60,7 +60,7 @@ describe('panel: prices of many items', () => {
     }
   })
 
-  it('changes the ticked items at once, tills get the prices, and the act is undone [ITEM-1262] [ITEM-1266]', async () => {
+  it('changes the ticked items, also for tills, and is undone [ITEM-1262] [ITEM-1266]', async () => {
     const { category, coffee, tea, soap } = await shop()
     const till = await openTill(api.url, company)
     const known = (await till.get('/sync/products')).body.data as { id: number; updated_at: string }[]

@@ -1,6 +1,5 @@
 import { cancelScheduledPrices, undoableUntil, undoPriceChange } from '#commands/price-commands.ts'
-import { toDecimal } from '#domain/money.ts'
-import { formatCount, formatDateTime, formatMoney, formatPercentage } from '#domain/person-values.ts'
+import { formatCount, formatDateTime, formatMoney } from '#domain/person-values.ts'
 import type { PriceRule } from '#domain/price-rules.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import { toHttpStatus } from '#http/problems.ts'
@@ -32,15 +31,10 @@ const STATUS_NAMES: Readonly<Record<PriceChangeStatus, string>> = {
 
 /** `+5%, final ,90`; `custo × 1,4`. */
 export function ruleText({ kind, amount, ending }: PriceRule): string {
-  const percent = formatPercentage(trimZeros(toDecimal(BigInt(Math.abs(amount)), 2)))
-  const text =
-    kind === 'percent'
-      ? `${amount < 0 ? '−' : '+'}${percent}`
-      : `custo × ${trimZeros(String(amount / 10_000)).replace('.', ',')}`
+  const parts = (whole: number) => String(Math.abs(amount) / whole).replace('.', ',')
+  const text = kind === 'percent' ? `${amount < 0 ? '−' : '+'}${parts(100)}%` : `custo × ${parts(10_000)}`
   return ending === null ? text : `${text}, final ,${String(ending).padStart(2, '0')}`
 }
-
-const trimZeros = (decimal: string): string => (decimal.includes('.') ? decimal.replace(/\.?0+$/, '') : decimal)
 
 /** Changes on the page. */
 const ROWS = 10
