@@ -3,7 +3,7 @@ import { CashMovementInput } from '#commands/cash-commands.ts'
 import { OfflineCustomerInput, OfflineItemInput } from '#commands/create-offline-records.ts'
 import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
 import { OfflineReturnInput } from '#commands/record-offline-return.ts'
-import { TillInput } from '#commands/till-commands.ts'
+import { ChainPlace, TillInput } from '#commands/till-commands.ts'
 import { TILL_ROLES } from '#domain/rights.ts'
 import { PAYMENT_KINDS } from '#events/company-events.ts'
 import {
@@ -119,6 +119,10 @@ const uploadOf = (id: string, result: z.ZodType, message: string, example: objec
   }) as const
 
 /** The operations, in the order of a till's day. Routes take method, path, limits and schemas from here. */
+/** Schema of an uploaded element: of the command, with the place in its till's chain. */
+const chained = (element: z.ZodType, id: string) =>
+  z.intersection(element, z.object({ till: ChainPlace.nullish() })).meta({ id })
+
 export const SYNC_OPERATIONS = {
   login: {
     method: 'post',
@@ -379,7 +383,7 @@ export const SYNC_OPERATIONS = {
     description:
       'Cada venda é registrada ou recusada por si, e a resposta é sempre 200, com um resultado por venda, na ordem do envio. Sem resposta, envie o mesmo de novo: nada é registrado duas vezes.',
     body: z
-      .object({ sales: z.array(OfflineSaleInput.meta({ id: 'OfflineSale' })).max(MAX_SALES) })
+      .object({ sales: z.array(chained(OfflineSaleInput, 'OfflineSale')).max(MAX_SALES) })
       .meta({ id: 'SalesUpload' }),
     example: { sales: [sale] },
     ...uploadOf('UploadResult', OfflineSaleResult, '1 venda processada: 1 registrada, 0 com erro.', {
@@ -396,7 +400,7 @@ export const SYNC_OPERATIONS = {
     description:
       'Como o envio de vendas: um resultado por devolução, na ordem do envio, e a resposta é sempre 200. A devolução é um fato: o que volta a mais, ou um valor diferente do devido, só gera avisos. A que chega antes da sua venda espera por ela (`awaits_sale`).',
     body: z
-      .object({ returns: z.array(OfflineReturnInput.meta({ id: 'OfflineReturn' })).max(MAX_SALES) })
+      .object({ returns: z.array(chained(OfflineReturnInput, 'OfflineReturn')).max(MAX_SALES) })
       .meta({ id: 'ReturnsUpload' }),
     example: { returns: [goodsReturned] },
     ...uploadOf('ReturnsUploadResult', OfflineReturnResult, '1 devolução processada: 1 registrada, 0 com erro.', {
@@ -413,7 +417,7 @@ export const SYNC_OPERATIONS = {
     description:
       'Abertura, entradas (`in`), retiradas (`out`), contas recebidas em dinheiro (`received`) e fechamento das sessões de caixa, em qualquer ordem. Cada movimento é registrado ou recusado por si, e a resposta é sempre 200, com um resultado por movimento. Sem resposta, envie o mesmo de novo: nada é registrado duas vezes.',
     body: z
-      .object({ movements: z.array(CashMovementInput.meta({ id: 'CashMovement' })).max(MAX_SALES) })
+      .object({ movements: z.array(chained(CashMovementInput, 'CashMovement')).max(MAX_SALES) })
       .meta({ id: 'CashUpload' }),
     example: { movements },
     ...uploadOf('CashUploadResult', CashMovementResult, '1 movimento processado: 1 registrado, 0 com erro.', {
