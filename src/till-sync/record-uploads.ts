@@ -6,24 +6,21 @@ import {
   OfflineItemInput,
 } from '#commands/create-offline-records.ts'
 import { type Refusal, refuseInvalid } from '#domain/refusals.ts'
-import { sendBytes } from '#http/answers.ts'
 import { parseInput } from '#http/problems.ts'
 import { type Invocation, invoke } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import { createTimeSlicer } from '#lib/fair-sharing.ts'
 import { DEFAULT_ITEM_TYPE } from '#records/items.ts'
-import { composeListAnswer } from './till-answers.ts'
 import { SYNC_OPERATIONS } from './till-operations.ts'
 import { type SyncRoute, UploadedCustomers, UploadedItems } from './till-requests.ts'
 import { getTillSession } from './till-router.ts'
 import {
   type ElementResult,
-  FAULT_MESSAGE,
-  getInvalidFields,
   isNotRecorded,
-  type NotRecorded,
+  type RefusalTexts,
   readOfflineId,
+  refusalText,
   runUpload,
+  sendResults,
   type UploadServices,
 } from './uploads.ts'
 
@@ -49,25 +46,20 @@ interface DraftResult {
   readonly [field: string]: unknown
 }
 
-/** A message for the person at the counter, and the invalid fields. */
-function refusalText({ one }: DraftKind, refusal: NotRecorded) {
-  const { refused, details } = refusal
-  if (refused === 'internal_error') return { message: FAULT_MESSAGE, errors: {} }
-  if (refused === 'permission_required') return { message: `Seu perfil não cadastra ${one}s.`, errors: {} }
-  if (refused === 'duplicate_resource') {
-    const field = String(details?.field ?? 'offline_id')
-    return {
-      message: `Há outro ${one} com estes dados.`,
-      errors: { [field]: [`já usado pelo ${one} ${details?.conflicting_id}`] },
-    }
-  }
-  return { message: `O ${one} tem dados inválidos e não foi cadastrado.`, errors: getInvalidFields(refusal) }
-}
+const refusalsOf = ({ one }: DraftKind): RefusalTexts => ({
+  permission_required: () => ({ message: `Seu perfil não cadastra ${one}s.`, errors: {} }),
+  duplicate_resource: ({ field = 'offline_id', conflicting_id }) => ({
+    message: `Há outro ${one} com estes dados.`,
+    errors: { [String(field)]: [`já usado pelo ${one} ${conflicting_id}`] },
+  }),
+})
 
 function resultOf(kind: DraftKind, sent: unknown, result: ElementResult): DraftResult {
   const offline_id = readOfflineId(sent)
-  if (isNotRecorded(result))
-    return { offline_id, status: 'error', [kind.id]: null, code: result.refused, ...refusalText(kind, result) }
+  if (isNotRecorded(result)) {
+    const text = refusalText(result, refusalsOf(kind), `O ${kind.one} tem dados inválidos e não foi cadastrado.`)
+    return { offline_id, status: 'error', [kind.id]: null, code: result.refused, ...text }
+  }
   const { warnings = [] } = (result.remarks ?? {}) as { readonly warnings?: readonly DraftWarning[] }
   return {
     offline_id,
@@ -111,8 +103,7 @@ const draftRoute = (
     const sent = listOf(request.body)
     const done = await runUpload({ writer, log, session, response }, sent, read)
     const results = done.map((result, position) => resultOf(kind, sent[position], result))
-    const answer = await composeListAnswer(results, draftsMessage(kind, results), createTimeSlicer(session.companyId))
-    sendBytes(response, 200, answer)
+    await sendResults(response, results, draftsMessage(kind, results))
   },
 })
 

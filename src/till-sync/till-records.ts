@@ -3,29 +3,27 @@ import { CashMovementInput, closeCashSession, recordCashMovement } from '#comman
 import { OfflineReturnInput, recordOfflineReturn } from '#commands/record-offline-return.ts'
 import type { ReturnRefusal } from '#commands/reverse-return.ts'
 import { type Refusal, refuseInvalid } from '#domain/refusals.ts'
-import { sendBytes } from '#http/answers.ts'
 import { parseInput } from '#http/problems.ts'
 import type { Invocation } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import { createTimeSlicer } from '#lib/fair-sharing.ts'
 import type { CashMovementRow } from '#projections/cash-sessions.ts'
 import type { OfflineReturnWarning } from '#projections/returns.ts'
 import type { RefusedMovementRow } from '#projections/tills.ts'
-import { CHAIN_MESSAGES, composeListAnswer, sentId } from './till-answers.ts'
+import { CHAIN_MESSAGES, sentId } from './till-answers.ts'
 import { SYNC_OPERATIONS } from './till-operations.ts'
 import { type SyncRoute, UploadedMovements, UploadedReturns } from './till-requests.ts'
 import { getTillSession } from './till-router.ts'
 import {
   type ElementResult,
   elementCommand,
-  FAULT_MESSAGE,
-  getInvalidFields,
   invokeElement,
   isNotRecorded,
-  type NotRecorded,
+  type RefusalTexts,
   readOfflineId,
+  refusalText,
   refuseInChain,
   runUpload,
+  sendResults,
   type UploadServices,
 } from './uploads.ts'
 
@@ -40,8 +38,7 @@ export const cashRoute = ({ writer, log }: UploadServices): SyncRoute => ({
     const { movements } = parseInput(UploadedMovements, request.body)
     const done = await runUpload({ writer, log, session, response }, movements, readMovement(session))
     const results = done.map((result, position) => movementResult(movements[position], result))
-    const slices = createTimeSlicer(session.companyId)
-    sendBytes(response, 200, await composeListAnswer(results, movementsMessage(results), slices))
+    await sendResults(response, results, movementsMessage(results))
   },
 })
 
@@ -86,7 +83,8 @@ interface MovementRemarks {
 function movementResult(movement: unknown, result: ElementResult): MovementResult {
   const sent = movement as { offline_id?: unknown; session_id?: unknown } | null
   const ids = { offline_id: sentId(sent?.offline_id), session_id: sentId(sent?.session_id) }
-  if (isNotRecorded(result)) return { ...ids, status: 'error', code: result.refused, ...refusalText(result) }
+  if (isNotRecorded(result))
+    return { ...ids, status: 'error', code: result.refused, ...refusalText(result, MOVEMENT_ERRORS, INVALID_MOVEMENT) }
   const { warnings: own, noted = [], refusal, resolution } = result.remarks as MovementRemarks
   const warnings = [...own, ...noted]
   if (refusal) return { ...ids, status: 'refused', code: refusal, message: MOVEMENT_REFUSALS[refusal] }
@@ -114,21 +112,22 @@ const WARNINGS: Readonly<Record<CashMovementRow['warnings'][number], string>> = 
 
 const movementWarning = (code: CashMovementRow['warnings'][number]) => ({ code, message: WARNINGS[code] })
 
-/** Message of a refused movement, and its invalid fields. */
-function refusalText(refusal: NotRecorded): Pick<MovementResult, 'message' | 'errors'> {
-  const { refused } = refusal
-  if (refused === 'internal_error') return { message: FAULT_MESSAGE, errors: {} }
-  if (refused === 'session_open')
-    return { message: 'Esta sessão de caixa já foi aberta.', errors: { session_id: ['já foi aberta'] } }
-  if (refused === 'session_closed')
-    return { message: 'Esta sessão de caixa já foi fechada.', errors: { session_id: ['já foi fechada'] } }
-  if (refused === 'permission_required')
-    return { message: 'Seu perfil não recebe contas.', errors: { receivable_id: ['seu perfil não recebe contas'] } }
-  if (refused === 'duplicate_resource') {
-    const errors = { offline_id: ['já usado por um movimento diferente'] }
-    return { message: 'Outro movimento já foi enviado com este offline_id.', errors }
-  }
-  return { message: 'O movimento tem dados inválidos e não foi registrado.', errors: getInvalidFields(refusal) }
+const INVALID_MOVEMENT = 'O movimento tem dados inválidos e não foi registrado.'
+
+const MOVEMENT_ERRORS: RefusalTexts = {
+  session_open: () => ({ message: 'Esta sessão de caixa já foi aberta.', errors: { session_id: ['já foi aberta'] } }),
+  session_closed: () => ({
+    message: 'Esta sessão de caixa já foi fechada.',
+    errors: { session_id: ['já foi fechada'] },
+  }),
+  permission_required: () => ({
+    message: 'Seu perfil não recebe contas.',
+    errors: { receivable_id: ['seu perfil não recebe contas'] },
+  }),
+  duplicate_resource: () => ({
+    message: 'Outro movimento já foi enviado com este offline_id.',
+    errors: { offline_id: ['já usado por um movimento diferente'] },
+  }),
 }
 
 /** One sentence with the counts of an upload. */
@@ -163,8 +162,7 @@ export const returnsRoute = ({ writer, log }: UploadServices): SyncRoute => ({
     const { returns } = parseInput(UploadedReturns, request.body)
     const done = await runUpload({ writer, log, session, response }, returns, readReturn(session))
     const results = done.map((result, position) => returnResult(returns[position], result))
-    const slices = createTimeSlicer(session.companyId)
-    sendBytes(response, 200, await composeListAnswer(results, returnsMessage(results), slices))
+    await sendResults(response, results, returnsMessage(results))
   },
 })
 
@@ -190,7 +188,13 @@ interface Remarks {
 function returnResult(sent: unknown, result: ElementResult): ReturnResult {
   const offline_id = readOfflineId(sent)
   if (isNotRecorded(result))
-    return { offline_id, status: 'error', return_id: null, code: result.refused, ...textOf(result) }
+    return {
+      offline_id,
+      status: 'error',
+      return_id: null,
+      code: result.refused,
+      ...refusalText(result, RETURN_ERRORS, INVALID_RETURN),
+    }
   const { warnings: own, noted = [], isAwaited, refusal, resolution } = result.remarks as Remarks
   const warnings = [...own, ...noted.map((code) => ({ code, line: null, found: null, expected: null }))]
   if (refusal !== undefined)
@@ -225,19 +229,17 @@ const REFUSALS: Readonly<Record<ReturnRefusal, string>> = {
   permission_required: 'A devolução passa do limite do seu perfil: uma pessoa a resolve no painel.',
 }
 
-/** Message of a refused return, and its invalid fields. */
-function textOf(refusal: NotRecorded): { message: string; errors: Record<string, string[]> } {
-  const { refused, details } = refusal
-  if (refused === 'internal_error') return { message: FAULT_MESSAGE, errors: {} }
-  if (refused === 'duplicate_resource') {
-    const errors = { offline_id: [`já usado pela devolução ${details?.conflicting_id}, que é diferente`] }
-    return { message: 'Outra devolução já foi enviada com este offline_id.', errors }
-  }
-  if (refused === 'managed_by_order') {
-    const errors = { sale_id: [`é do pedido ${details?.order_id}: estorne o pedido`] }
-    return { message: 'A venda é de um pedido da loja online: estorne o pedido.', errors }
-  }
-  return { message: 'A devolução tem dados inválidos e não foi registrada.', errors: getInvalidFields(refusal) }
+const INVALID_RETURN = 'A devolução tem dados inválidos e não foi registrada.'
+
+const RETURN_ERRORS: RefusalTexts = {
+  duplicate_resource: ({ conflicting_id }) => ({
+    message: 'Outra devolução já foi enviada com este offline_id.',
+    errors: { offline_id: [`já usado pela devolução ${conflicting_id}, que é diferente`] },
+  }),
+  managed_by_order: ({ order_id }) => ({
+    message: 'A venda é de um pedido da loja online: estorne o pedido.',
+    errors: { sale_id: [`é do pedido ${order_id}: estorne o pedido`] },
+  }),
 }
 
 const MESSAGES: Readonly<Record<OfflineReturnWarning['code'], (found: string, expected: string) => string>> = {

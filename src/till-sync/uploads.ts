@@ -199,12 +199,15 @@ async function runPortion(uploading: Uploading, portion: readonly Invocation[]):
   }
 }
 
-/** Message of an element that met a fault of the service, which may be sent again later. */
-export const FAULT_MESSAGE = 'Erro interno ao registrar. Envie de novo mais tarde.'
-
-/** Invalid fields of a refused element. */
-export const getInvalidFields = ({ details }: NotRecorded): Record<string, string[]> =>
-  (details?.fields as Record<string, string[]> | undefined) ?? {}
+/** Answers an upload: the result of each element, and one sentence. */
+export async function sendResults(
+  response: Response,
+  results: readonly { readonly status: string }[],
+  message: string,
+): Promise<void> {
+  const slices = createTimeSlicer(getTillSession(response).companyId)
+  sendBytes(response, 200, await composeListAnswer(results, message, slices))
+}
 
 /**
  * Uploads offline sales. Each is recorded or refused on its own; the answer is always 200. A repeated upload
@@ -222,7 +225,7 @@ export const uploadRoute = ({ poolOf, writer, log }: UploadServices & { readonly
     })
     const noted = await noteRefusals(poolOf(session.companyId), session, entries)
     const message = uploadMessage(countResults(noted))
-    sendBytes(response, 200, await composeListAnswer(noted, message, createTimeSlicer(session.companyId)))
+    await sendResults(response, noted, message)
   },
 })
 
@@ -276,7 +279,7 @@ const refusedResult = (sale: unknown, refusal: NotRecorded): RefusedUpload => ({
   status: 'error',
   sale_id: null,
   code: refusal.refused,
-  ...refusalText(refusal),
+  ...refusalText(refusal, SALE_REFUSALS, 'A venda tem dados inválidos e não foi registrada.'),
 })
 
 export const readOfflineId = (sent: unknown): string | null =>
@@ -295,39 +298,53 @@ function uploadMessage({ created, cancelled, duplicate, resolved, error }: Count
   return `${salesText(processed)} processada${processed === 1 ? '' : 's'}: ${parts.join(', ')}.`
 }
 
-/** Message of a refused sale, and its invalid fields. */
-function refusalText(refusal: NotRecorded): { message: string; errors: Record<string, string[]> } {
-  const { refused, details } = refusal
-  if (refused === 'internal_error') return { message: FAULT_MESSAGE, errors: {} }
-  if (refused === 'duplicate_resource') {
-    const errors = { offline_id: [`já usado pela venda ${details?.conflicting_id}, que é diferente`] }
-    return { message: 'Outra venda já foi enviada com este offline_id.', errors }
-  }
-  if (refused === 'already_settled') {
-    const errors = { status: ['uma conta desta venda já foi recebida'] }
-    return { message: 'A venda já foi recebida e não pode mais ser cancelada.', errors }
-  }
-  if (refused === 'has_payments') {
-    const errors = { status: ['uma parte da conta a receber desta venda já foi paga: estorne o pagamento antes'] }
-    return { message: 'A venda já foi recebida em parte e não pode ser cancelada.', errors }
-  }
-  if (refused === 'fiscal_document_issued') {
-    const errors = { status: ['a venda tem documento fiscal autorizado'] }
-    return { message: 'A venda tem documento fiscal e não pode mais ser cancelada.', errors }
-  }
-  if (refused === 'permission_required' && details?.reason === 'access_ended') {
-    const errors = { status: ['cancelada depois do fim do acesso do usuário'] }
-    return { message: 'A venda foi cancelada depois do fim do acesso do usuário: uma pessoa decide no painel.', errors }
-  }
-  if (refused === 'permission_required') {
-    const errors = { status: ['a venda é de outro usuário'] }
-    return { message: 'A venda é de outro usuário: quem pode cancelar vendas de outros a cancela.', errors }
-  }
-  if (refused === 'sale_returned') {
-    const errors = { status: ['a venda já tem devolução'] }
-    return { message: 'A venda já tem devolução e não pode mais ser cancelada.', errors }
-  }
-  return { message: 'A venda tem dados inválidos e não foi registrada.', errors: getInvalidFields(refusal) }
+/** Message of a refused element, and its invalid fields. */
+interface RefusalText {
+  readonly message: string
+  readonly errors: Readonly<Record<string, readonly string[]>>
+}
+
+/** What is said of refused elements of one kind, by code. */
+export type RefusalTexts = Partial<Record<RefusalCode, (details: NonNullable<Refusal['details']>) => RefusalText>>
+
+/** `invalid`: message where the fields say why. */
+export function refusalText({ refused, details }: NotRecorded, texts: RefusalTexts, invalid: string): RefusalText {
+  if (refused === 'internal_error')
+    return { message: 'Erro interno ao registrar. Envie de novo mais tarde.', errors: {} }
+  const fields = (details?.fields as RefusalText['errors'] | undefined) ?? {}
+  return texts[refused]?.(details ?? {}) ?? { message: invalid, errors: fields }
+}
+
+const ofStatus = (message: string, why: string) => (): RefusalText => ({ message, errors: { status: [why] } })
+
+const SALE_REFUSALS: RefusalTexts = {
+  duplicate_resource: ({ conflicting_id }) => ({
+    message: 'Outra venda já foi enviada com este offline_id.',
+    errors: { offline_id: [`já usado pela venda ${conflicting_id}, que é diferente`] },
+  }),
+  already_settled: ofStatus(
+    'A venda já foi recebida e não pode mais ser cancelada.',
+    'uma conta desta venda já foi recebida',
+  ),
+  has_payments: ofStatus(
+    'A venda já foi recebida em parte e não pode ser cancelada.',
+    'uma parte da conta a receber desta venda já foi paga: estorne o pagamento antes',
+  ),
+  fiscal_document_issued: ofStatus(
+    'A venda tem documento fiscal e não pode mais ser cancelada.',
+    'a venda tem documento fiscal autorizado',
+  ),
+  permission_required: ({ reason }) =>
+    reason === 'access_ended'
+      ? ofStatus(
+          'A venda foi cancelada depois do fim do acesso do usuário: uma pessoa decide no painel.',
+          'cancelada depois do fim do acesso do usuário',
+        )()
+      : ofStatus(
+          'A venda é de outro usuário: quem pode cancelar vendas de outros a cancela.',
+          'a venda é de outro usuário',
+        )(),
+  sale_returned: ofStatus('A venda já tem devolução e não pode mais ser cancelada.', 'a venda já tem devolução'),
 }
 
 const sentence = (text: string | null): string => `${text ?? ''}${/[.!?]$/.test(text ?? '') ? '' : '.'}`
