@@ -1,5 +1,6 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
+import { companysTimeSql } from '#projections/companies.ts'
 import { type SharedLink, type SharedRecord, sharedRecordKey } from '#projections/shared-links.ts'
 
 /** Path of all links; a token follows. */
@@ -21,6 +22,9 @@ export interface OpenedLink {
   readonly record: string
   readonly madeBy: number | null
   readonly expiresAt: string
+  readonly timezone: string
+  /** The company's day. */
+  readonly today: string
 }
 
 /** Links that open a page of a record without a login. */
@@ -74,16 +78,17 @@ const FIND = {
 }
 
 /** Of companies that have not moved away. */
-const LIVE = `token_hash = $1 and expires_at > clock_timestamp()
+const LIVE = `c.company_id = l.company_id and l.token_hash = $1 and l.expires_at > clock_timestamp()
   and exists (select from ops.ledgers g where g.company_id = l.company_id and g.closed_at is null)`
 
-const OPENED = `company_id as "companyId", record, made_by as "madeBy", expires_at as "expiresAt"`
+const OPENED = `l.company_id as "companyId", l.record, l.made_by as "madeBy", l.expires_at as "expiresAt", c.timezone,
+  (${companysTimeSql('clock_timestamp()')} at time zone c.timezone)::date::text as today`
 
-const SEE = { name: 'see_shared_link', text: `select ${OPENED} from ops.shared_links l where ${LIVE}` }
+const SEE = { name: 'see_shared_link', text: `select ${OPENED} from ops.shared_links l, companies c where ${LIVE}` }
 
 const OPEN = {
   name: 'open_shared_link',
-  text: `update ops.shared_links l set opened_at = coalesce(opened_at, clock_timestamp()), last_opened_at = clock_timestamp(),
-           times_opened = least(times_opened, 1000000) + 1
-         where ${LIVE} returning ${OPENED}`,
+  text: `update ops.shared_links l set opened_at = coalesce(l.opened_at, clock_timestamp()), last_opened_at = clock_timestamp(),
+           times_opened = least(l.times_opened, 1000000) + 1
+         from companies c where ${LIVE} returning ${OPENED}`,
 }

@@ -70,7 +70,7 @@ export interface ProvedEvent {
   readonly proof: string
 }
 
-/** Receipt: proof of a sale that the buyer can verify offline (PROOF-40). */
+/** Receipt: proof of a sale, an account or its payment that the buyer can verify offline (PROOF-40). */
 export interface Receipt extends ProvedEvent {
   readonly version: 1
   /** Proof of a cancellation before the receipt was made. */
@@ -131,6 +131,17 @@ export async function makeSaleReceipt(making: Making, saleId: number): Promise<M
     ...(cancellation && { cancellation: await proveEvent(making, companyId, cancellation, checkpoint) }),
   }
   return { receipt, revision: found.head }
+}
+
+/**
+ * Receipt of one event, verified as that of a sale is. @throws as makeSaleReceipt
+ */
+export async function makeEventReceipt(making: Making, revision: number): Promise<Receipt> {
+  const { companyId } = making.reader
+  const [event] = await pick(making, companyId, [revision])
+  if (!event) throw broken(companyId, revision)
+  const checkpoint = await covering(making.proof, companyId, revision + 1)
+  return { version: 1, ...(await proveEvent(making, companyId, event, checkpoint)) }
 }
 
 async function pick({ store }: Making, companyId: number, revisions: readonly number[]): Promise<Envelope[]> {

@@ -33,6 +33,7 @@ import { salePage } from './pages/sale-page.tsx'
 import { searchPage } from './pages/search-page.tsx'
 import { secondFactorPages } from './pages/second-factor-pages.tsx'
 import { startPage } from './pages/start-page.tsx'
+import { statementPages } from './pages/statement-pages.tsx'
 import { movementPages } from './pages/stock-movement-pages.tsx'
 import { runningOutPages, stockForm } from './pages/stock-pages.tsx'
 import { storePages } from './pages/store-pages.tsx'
@@ -74,6 +75,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...refusedSalePages,
   ...recordRefusedPages,
   ...peoplePages,
+  ...statementPages,
   ...movementPages,
   ...runningOutPages,
   ...inventoryPages,

@@ -2,17 +2,21 @@ import express, { type Request, type RequestHandler, type Response, type Router 
 import { type OpenedLink, SHARED } from '#access/shared-links.ts'
 import type { HttpRoute } from '#http/edge.ts'
 import { limitUnauthenticatedBy, mountRoutes, problemHandler, rateLimitProblem, requireHttps } from '#http/edge.ts'
+import { pathId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
-import { makeSaleReceipt, RECEIPT_PAGE } from '#integrity/sale-receipts.ts'
+import { makeEventReceipt, makeSaleReceipt, RECEIPT_PAGE } from '#integrity/sale-receipts.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import type { CompanyObject } from '#projections/companies.ts'
+import type { CustomerObject } from '#projections/people.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { getRow } from '#queries/event-queries.ts'
+import { getCustomer } from '#queries/person-queries.ts'
 import { presentSource, Reader } from '#queries/reader.ts'
 import { getSale } from '#queries/sale-queries.ts'
 import { sharedDocument } from './layout.tsx'
-import { toLogoOrigin } from './pages/company-pages.tsx'
-import { CheckLink, ReceiptPaper } from './pages/purchase-pages.tsx'
+import { ShopHead, toLogoOrigin } from './pages/company-pages.tsx'
+import { CheckLink, ReceiptPaper, toCheckAddress } from './pages/purchase-pages.tsx'
+import { loadStatement, type Statement, StatementCards } from './pages/statement-pages.tsx'
 import { answerPanelFailure } from './panel-answer.tsx'
 import { allowImages, pagePolicy } from './panel-cookies.ts'
 import type { PanelPage, PanelServices } from './panel-route.ts'
@@ -23,6 +27,7 @@ export interface SharedVisit {
   readonly reader: Reader
   readonly company: CompanyObject
   readonly link: OpenedLink
+  readonly token: string
 }
 
 /** Programs that draw a preview of a link in a chat: no person has opened it. */
@@ -39,6 +44,7 @@ export function sharedPages(context: PanelServices): Router {
   router.use(pagePolicy, requireHttps(limitUnauthenticatedBy(limits.checkouts)), hideAddress, limitAddress)
   const routes: HttpRoute[] = [
     { method: 'get', path: '/:token', handlers: [(request, response) => show(context, request, response)] },
+    { method: 'get', path: '/:token/prova/:id', handlers: [(request, response) => prove(context, request, response)] },
   ]
   mountRoutes(router, SHARED, routes)
   router.use((_request, _response, next) => next(new Problem('not_found')))
@@ -56,27 +62,53 @@ const hideAddress: RequestHandler = (_request, response, next) => {
   next()
 }
 
+/** @throws Problem: the same 404 for everything that is wrong with it */
+async function visitOf(context: PanelServices, request: Request, isCounted: boolean): Promise<SharedVisit> {
+  const token = String(request.params.token)
+  const link = await context.access.sharedLinks.open(token, isCounted)
+  const visit = link && (await openVisit(context, link, token))
+  if (!visit) throw new Problem('not_found')
+  return visit
+}
+
 async function show(context: PanelServices, request: Request, response: Response): Promise<void> {
   const isCounted = request.method === 'GET' && !PREVIEW.test(request.get('user-agent') ?? '')
-  const link = await context.access.sharedLinks.open(String(request.params.token), isCounted)
-  const visit = link && (await openVisit(context, link))
-  const page = visit && (await pageOf(visit))
-  if (!visit || !page) throw new Problem('not_found')
+  const visit = await visitOf(context, request, isCounted)
+  const page = await pageOf(visit)
+  if (!page) throw new Problem('not_found')
   if (page.imageOrigin) allowImages(response, page.imageOrigin)
   response.type('html').send(sharedDocument(page, visit.company.brand_color))
 }
 
-async function openVisit(context: PanelServices, link: OpenedLink): Promise<SharedVisit | null> {
+/** Leads to the page that verifies an event of the customer's statement, which the fragment holds. */
+async function prove(context: PanelServices, request: Request, response: Response): Promise<void> {
+  const visit = await visitOf(context, request, false)
+  const { type, id } = parseSubject(visit.link.record)
+  const revision = pathId(String(request.params.id))
+  const statement = type === 'customer' && revision !== null ? await loadNotebook(visit, id) : null
+  const line = statement?.lines.find((each) => each.revision === revision)
+  if (!line) throw new Problem('not_found')
+  const making = { ...context.proofs, store: context.reads.store, reader: visit.reader }
+  const receipt =
+    line.sale_id === null
+      ? await makeEventReceipt(making, line.revision)
+      : (await makeSaleReceipt(making, line.sale_id))?.receipt
+  if (!receipt) throw new Problem('not_found')
+  response.redirect(303, toCheckAddress(`${context.environment.publicUrl}${RECEIPT_PAGE}`, receipt))
+}
+
+async function openVisit(context: PanelServices, link: OpenedLink, token: string): Promise<SharedVisit | null> {
   const { companyId } = link
   const sight = { hidesPersons: true, hidesCosts: true, hidesPayables: true, ownSales: null }
   const reader = new Reader(companyId, presentSource(context.reads.poolOf(companyId)), sight)
   const company = (await getRow(reader, 'company', companyId)) as CompanyObject | null
-  return company && { context, reader, company, link }
+  return company && { context, reader, company, link, token }
 }
 
 function pageOf(visit: SharedVisit): Promise<PanelPage | null> {
-  const subject = parseSubject(visit.link.record)
-  return subject.type === 'sale' ? receiptPage(visit, subject.id) : Promise.resolve(null)
+  const { type, id } = parseSubject(visit.link.record)
+  if (type === 'sale') return receiptPage(visit, id)
+  return type === 'customer' ? notebookPage(visit, id) : Promise.resolve(null)
 }
 
 /** A receipt for the customer, without names of persons. */
@@ -94,4 +126,37 @@ async function receiptPage({ context, reader, company }: SharedVisit, id: number
       children: <CheckLink page={`${context.environment.publicUrl}${RECEIPT_PAGE}`} receipt={made.receipt} />,
     }),
   }
+}
+
+/** Null once the customer was deleted or erased. */
+async function loadNotebook({ reader, link }: SharedVisit, id: number): Promise<Statement | null> {
+  const { record } = await getCustomer(reader, id)
+  const isShown = record !== null && (JSON.parse(record) as CustomerObject).forgotten_at === null
+  return isShown ? loadStatement(reader, id, link.today) : null
+}
+
+/** What a customer bought and paid; each line leads to its proof. */
+async function notebookPage(visit: SharedVisit, id: number): Promise<PanelPage | null> {
+  const { company } = visit
+  const statement = await loadNotebook(visit, id)
+  return (
+    statement && {
+      title: `Caderneta · ${company.name}`,
+      imageOrigin: toLogoOrigin(company),
+      body: (
+        <>
+          <StatementCards
+            {...statement}
+            of={`caderneta/${id}`}
+            timezone={company.timezone}
+            hrefOf={({ revision }) => `${SHARED}/${visit.token}/prova/${revision}`}
+          />
+          <p class="hint">Cada linha leva à prova dela no registro de auditoria da loja.</p>
+          <div class="receipt">
+            <ShopHead company={company} />
+          </div>
+        </>
+      ),
+    }
+  )
 }

@@ -99,6 +99,9 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
         const [late, soon, later] = [await of(-5), await of(3), await of(9)]
         const page = (await user.get(`${people}/${id}/liquidar`)).html
         expect(page).not.to.include(' checked')
+        expect(textIn(page)).to.match(
+          /Conta Vencimento Em aberto Acumulado .*R\$ 10,00 R\$ 20,00 .*R\$ 10,00 R\$ 30,00/,
+        )
         expect(problemsIn((await receive(id, {})).html)[1]).to.include('informe o valor ou marque as contas')
         expect(problemsIn((await receive(id, { received: '30,01' })).html)[1]).to.include(
           'é mais que o valor em aberto',
@@ -113,6 +116,7 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
           'R$ 10,00',
           'R$ 2,00',
           'R$ 8,00 em aberto',
+          'ainda R$ 18,00',
           'Multa R$ 0,50',
           'R$ 12,50',
         ])

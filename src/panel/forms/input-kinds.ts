@@ -37,7 +37,7 @@ export interface Kind {
         readonly note: string | null
       }
     | { readonly as: 'checkbox' }
-    | { readonly as: 'checkboxes'; readonly options: readonly Option[] }
+    | { readonly as: 'checkboxes'; readonly options: readonly Option[]; readonly heads?: readonly string[] }
   /** Returns the command's value. Invalid text is passed on unchanged, so that the command's schema refuses it. */
   read(typed: string, timezone: string): unknown
   /** A clearer message than the schema's for invalid text; null if the text is valid. */
@@ -54,6 +54,8 @@ export interface Option {
   readonly within?: string
   /** Values of the options that are ticked with this one. */
   readonly requires?: readonly string[]
+  /** Beside the label, under the heads of a table of choices. */
+  readonly cells?: readonly string[]
 }
 
 /** A found record, with what tells it from others of its name. */
@@ -207,3 +209,9 @@ export const yesOrNoInput: Kind = {
 }
 
 export const choicesInput = (options: readonly Option[]): Kind => ({ control: { as: 'checkboxes', options }, ...plain })
+
+/** Choices as rows of a table: their labels, then their cells under the other heads. */
+export const rowsInput = (heads: readonly string[], options: readonly Option[]): Kind => ({
+  control: { as: 'checkboxes', options, heads },
+  ...plain,
+})

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { toBigCents } from '#domain/money.ts'
 import { formatCount, formatDay, formatMoney, formatPersonName } from '#domain/person-values.ts'
 import {
@@ -10,12 +11,13 @@ import {
   type OpenAccount,
   type OpenBalance,
   openBalanceOfParty,
+  type PartyBalance,
 } from '#queries/open-balances.ts'
 import { customerListing } from '#queries/person-queries.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PageRoute, PanelPage, Section } from '../panel-route.ts'
 import { AsOfForm } from '../record-history.tsx'
-import { ButtonLink, Card, Figure, Stat, Stats } from '../ui/page-parts.tsx'
+import { Card, Figure, Stat, Stats } from '../ui/page-parts.tsx'
 import { type Column, ListTable, Pager } from '../ui/panel-list.tsx'
 import type { PaymentWords } from './payment-form.tsx'
 import type { SearchedParty } from './person-form.tsx'
@@ -159,13 +161,14 @@ interface PartyOwedProps {
   readonly visit: PageContext
   readonly side: BalancePageSide
   readonly id: number
+  readonly actions?: ((owed: PartyBalance) => Promise<ComponentChildren> | undefined) | undefined
 }
 
-/** Open balance of a customer or supplier with a link to settle it; empty for roles that do not see it. */
-export async function PartyBalanceCard({ visit, side, id }: PartyOwedProps) {
+/** Open balance of a customer or supplier; empty for roles that do not see it. */
+export async function PartyBalanceCard({ visit, side, id, actions }: PartyOwedProps) {
   if (!visit.reaches('GET', side.accounts)) return null
-  const { reader, today, moment } = visit.readModel
-  const { words, parties } = side
+  const { reader, today } = visit.readModel
+  const { words } = side
   const of = `${side.figures.party}/${id}`
   const owed = await openBalanceOfParty(reader, side.side, id, { today, limit: SHOWN })
   return (
@@ -175,7 +178,7 @@ export async function PartyBalanceCard({ visit, side, id }: PartyOwedProps) {
         <Stat
           label="Vencido"
           value={<OverdueFigure of={of} amount={owed.overdue} />}
-          hint={owed.since && `a mais antiga: ${formatDay(owed.since)}`}
+          hint={toBigCents(owed.overdue) > 0n && owed.since ? `a mais antiga: ${formatDay(owed.since)}` : null}
         />
       </Stats>
       {toBigCents(owed.overdue) > 0n && <AgeStats owed={owed} />}
@@ -183,11 +186,7 @@ export async function PartyBalanceCard({ visit, side, id }: PartyOwedProps) {
       {owed.count > owed.accounts.length && (
         <p class="hint">{`As ${owed.accounts.length} que vencem primeiro, de ${formatCount(owed.count)}.`}</p>
       )}
-      {owed.count > 0 && !moment && (
-        <p>
-          <ButtonLink to={`${parties}/${id}/liquidar`}>{words.settle}</ButtonLink>
-        </p>
-      )}
+      {await actions?.(owed)}
     </Card>
   )
 }

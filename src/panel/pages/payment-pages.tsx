@@ -6,6 +6,7 @@ import { pathId } from '#http/paths.ts'
 import type { Command } from '#ledger/command.ts'
 import type { AccountPayment } from '#projections/finance.ts'
 import { type AccountListing, listAccounts, type ReceiptLine, readAccountReceipt } from '#queries/account-queries.ts'
+import { openBalanceOfParty } from '#queries/open-balances.ts'
 import { reasonField } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { PageAccess, PageContext, PageRoute, PanelPage, PanelRoute, Section } from '../panel-route.ts'
@@ -22,6 +23,8 @@ import { SumLine } from './sale-page.tsx'
 export const receiptPath = (accounts: string, receipt: number): string => `${accounts}/recibos/${receipt}`
 
 interface PartyName {
+  readonly customer_id?: number | null
+  readonly supplier_id?: number | null
   readonly customer_name?: string | null
   readonly supplier_name?: string | null
 }
@@ -78,11 +81,14 @@ const Sums = ({ lines, words }: { readonly lines: readonly Line[]; readonly word
 
 /** Receipt of a payment of one or several accounts; printable. */
 async function show(side: BalancePageSide, visit: PageContext): Promise<PanelPage | null> {
-  const { reader, timezone } = visit.readModel
+  const { reader, timezone, today } = visit.readModel
   const receipt = pathId(visit.params.id)
   const lines = receipt === null ? [] : await readAccountReceipt<PartyName>(reader, side.side, receipt)
   if (lines.length === 0) return null
   const company = await loadCompany(visit)
+  const { customer_id, supplier_id } = (lines[0] as Line).account
+  const party = customer_id ?? supplier_id ?? null
+  const owed = party === null ? null : await openBalanceOfParty(reader, side.side, party, { today, limit: 1 })
   const reversed = lines.flatMap(({ payment }) => payment.reversed_at ?? [])
   const body = (
     <div class="receipt">
@@ -93,6 +99,11 @@ async function show(side: BalancePageSide, visit: PageContext): Promise<PanelPag
       <Facts facts={factsOf(side, lines, visit)} />
       <Lines lines={lines} accounts={side.accounts} />
       <Sums lines={lines} words={side.words} />
+      {owed && (
+        <dl class="sums">
+          <SumLine name={`${side.words.total} ainda`} amount={owed.amount} />
+        </dl>
+      )}
       <p>
         Assinatura: <span class="blank" />
       </p>

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import * as z from 'zod'
 import {
   CreateCustomerInput,
@@ -14,8 +15,15 @@ import {
 import * as format from '#domain/person-values.ts'
 import { ownValue } from '#lib/collections.ts'
 import type { CustomerObject, SupplierObject } from '#projections/people.ts'
+import { readStatement } from '#queries/customer-statement.ts'
 import { type ListOrder, reverseListOrder } from '#queries/list-statement.ts'
-import { FIRST_OF_PARTIES, openAmountAmong, openBalanceOfParty, sumOpenByParty } from '#queries/open-balances.ts'
+import {
+  FIRST_OF_PARTIES,
+  openAmountAmong,
+  openBalanceOfParty,
+  type PartyBalance,
+  sumOpenByParty,
+} from '#queries/open-balances.ts'
 import {
   countPersons,
   customerListing,
@@ -33,7 +41,7 @@ import { wholeShape } from '#records/field.ts'
 import { CUSTOMER_FIELDS, PERSON_SEARCH, PERSON_STATE, SUPPLIER_FIELDS } from '#records/persons.ts'
 import { type Fields, formText } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
-import type { FormSubmission, PageContext, PanelRoute } from '../panel-route.ts'
+import type { FormSubmission, PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { dataExportActions } from '../person-file.ts'
 import { fieldColumns, fieldFacts, fieldInput, fileColumns } from '../record-fields.ts'
 import { type Column, type ListRequest, listFiltered } from '../ui/panel-list.tsx'
@@ -50,6 +58,7 @@ import { forgetAction, forgetPages } from './erase-person-pages.tsx'
 import { customerInputs, findTakenName, type Person, sentIn, sharingNotice, supplierInputs } from './person-form.tsx'
 import { PurchasesCard } from './purchase-pages.tsx'
 import { StoreCreditCard } from './return-list.tsx'
+import { DebtActions } from './statement-pages.tsx'
 
 /** `find` is `q` of the address: in the API, `q` finds words only. */
 const personFilters: Fields = {
@@ -240,8 +249,10 @@ const STAYS =
 
 /** Differences between the pages of customers and of suppliers. */
 interface PersonPagesKind<P extends Person>
-  extends Pick<RecordPages<P>, 'facts' | 'fields' | 'create' | 'more' | 'getShown'> {
+  extends Pick<RecordPages<P>, 'facts' | 'fields' | 'create' | 'more' | 'getShown' | 'related'> {
   readonly subject: 'customer' | 'supplier'
+  /** Below what is open. */
+  actions?(person: P, visit: PageContext, owed: PartyBalance): Promise<ComponentChildren>
   readonly words: { readonly all: string; readonly one: string; readonly stays: string; readonly goes: string }
   readonly side: BalancePageSide
   readonly listing: PersonListing
@@ -250,6 +261,35 @@ interface PersonPagesKind<P extends Person>
   readonly update: Pick<NonNullable<RecordPages<P>['update']>, 'schema' | 'command'>
   readonly remove: NonNullable<RecordPages<P>['remove']>['command']
 }
+
+type Sided<P extends Person> = Pick<PersonPagesKind<P>, 'side'>
+
+async function headOf<P extends Person>(
+  person: P,
+  visit: PageContext,
+  { subject, side }: Sided<P> & Pick<PersonPagesKind<P>, 'subject'>,
+): Promise<Pick<PanelPage, 'main' | 'more' | 'dangers'>> {
+  const { reader, today } = visit.readModel
+  const path = `${side.parties}/${person.id}`
+  const sums = visit.reaches('GET', side.accounts) ? await sumOpenByParty(reader, side.side, [person.id], today) : null
+  return {
+    main: sums?.has(person.id) && { label: side.words.settle, to: `${path}/liquidar` },
+    ...(person.deleted_at === null && {
+      more: dataExportActions(subject, person, visit),
+      dangers: [forgetAction(visit, person, path)],
+    }),
+  }
+}
+
+const balanceOf = <P extends Person>(
+  person: P,
+  visit: PageContext,
+  { side, actions }: Sided<P> & Pick<PersonPagesKind<P>, 'actions'>,
+) =>
+  PartyBalanceCard({
+    ...{ visit, side, id: person.id },
+    actions: actions && ((owed: PartyBalance) => actions(person, visit, owed)),
+  })
 
 function personPages<P extends Person>({ words, side, listing, subject, ...kind }: PersonPagesKind<P>): PanelRoute[] {
   const { parties: path } = side
@@ -274,14 +314,14 @@ function personPages<P extends Person>({ words, side, listing, subject, ...kind 
     getShown: kind.getShown,
     nameOf,
     isOpen: isChangeable,
-    head: (person, visit) =>
-      person.deleted_at === null
-        ? {
-            more: dataExportActions(subject, person, visit),
-            dangers: [forgetAction(visit, person, `${path}/${person.id}`)],
-          }
-        : {},
-    notice: sharingNotice(listing, path),
+    head: (person, visit) => headOf(person, visit, { subject, side }),
+    notice: async (person, visit) => (
+      <>
+        {await balanceOf(person, visit, { side, actions: kind.actions })}
+        {await sharingNotice(listing, path)(person, visit)}
+      </>
+    ),
+    related: kind.related,
     problem: findTakenName(kind.get, path),
     facts: kind.facts,
     more: kind.more,
@@ -312,6 +352,9 @@ function personPages<P extends Person>({ words, side, listing, subject, ...kind 
 const customers = { ...CUSTOMER_FIELDS, ...PERSON_STATE }
 const suppliers = { ...SUPPLIER_FIELDS, ...PERSON_STATE }
 
+/** Lines of a customer's statement whose accounts are in the history. */
+const LINES_IN_HISTORY = 20
+
 const customerPages = personPages<CustomerObject>({
   subject: 'customer',
   words: {
@@ -338,11 +381,15 @@ const customerPages = personPages<CustomerObject>({
     ]),
   more: async ({ id }, visit) => (
     <>
-      {await PartyBalanceCard({ visit, side: RECEIVABLE, id })}
       {await PurchasesCard({ visit, id })}
       {await StoreCreditCard({ visit, id })}
     </>
   ),
+  actions: (customer, visit, owed) => DebtActions({ visit, customer, owed }),
+  async related({ id }, { readModel: { reader } }) {
+    const lines = await readStatement(reader, id, { owed: '0.00', limit: LINES_IN_HISTORY })
+    return [...new Set(lines.map(({ account_id }) => `receivable/${account_id}`))]
+  },
   fields: (visit) => customerInputs(sentIn(visit)),
   create: { schema: CreateCustomerInput, command: createCustomer },
   update: { schema: CustomerChanges, command: updateCustomer },
@@ -367,7 +414,6 @@ const supplierPages = personPages<SupplierObject>({
   getShown: ({ readModel }, id) => getSupplierOrCreditor(readModel.reader, id),
   facts: (supplier, visit) =>
     fieldFacts(suppliers, supplier, visit.readModel.timezone, ['name', 'trade_name', ...personFacts(supplier, visit)]),
-  more: ({ id }, visit) => PartyBalanceCard({ visit, side: PAYABLE, id }),
   fields: (visit) => supplierInputs(sentIn(visit)),
   create: { schema: CreateSupplierInput, command: createSupplier },
   update: { schema: SupplierChanges, command: updateSupplier },

@@ -265,11 +265,12 @@ interface CheckProps {
 }
 
 /** The whole receipt, or the hash of its event, behind `#`, which browsers do not send. */
+export const toCheckAddress = (page: string, receipt: Receipt): string =>
+  `${page}#${toReceiptDigits(receipt) ?? `${HASH_FRAGMENT}${receipt.event.hash}`}`
+
 export const CheckLink = ({ page, receipt }: CheckProps) => (
   <p class="share">
-    <a href={`${page}#${toReceiptDigits(receipt) ?? `${HASH_FRAGMENT}${receipt.event.hash}`}`}>
-      Conferir no registro de auditoria
-    </a>
+    <a href={toCheckAddress(page, receipt)}>Conferir no registro de auditoria</a>
   </p>
 )
 

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { type AccountsPayment, MAX_ACCOUNTS } from '#commands/pay-accounts.ts'
 import { payPayables, payReceivables } from '#commands/receivables-payables.ts'
 import { inZone } from '#domain/instant.ts'
+import { fromCents, toCents } from '#domain/money.ts'
 import { formatCount, formatDay, formatMoney, formatPersonName } from '#domain/person-values.ts'
 import { type Refusal, refuseField } from '#domain/refusals.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
@@ -9,7 +10,7 @@ import { type OpenAccount, openBalanceOfParty, type PartyBalance } from '#querie
 import { getCustomerOrDebtor, getSupplierOrCreditor } from '#queries/person-queries.ts'
 import type { FoundRecords } from '#queries/record-queries.ts'
 import { offersApproval } from '../approval.ts'
-import { choicesInput } from '../forms/input-kinds.ts'
+import { type Option, rowsInput } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import type { PageContext, PanelRoute, Section } from '../panel-route.ts'
 import { formPages } from '../ui/form-pages.tsx'
@@ -82,8 +83,15 @@ interface Debt {
 
 const Several = PaymentForm.extend({ accounts: z.array(ShownAccount).max(MAX_ACCOUNTS) })
 
-const labelOf = ({ description, due_date, amount, open_amount }: OpenAccount): string =>
-  `${description}, vence em ${formatDay(due_date)}: ${formatMoney(open_amount)}${open_amount === amount ? '' : ` de ${formatMoney(amount)}`}`
+/** Each account with the sum up to it, as the oldest are paid first. */
+function toRows(accounts: readonly OpenAccount[]): Option[] {
+  let sum = 0
+  return accounts.map((account) => {
+    sum += toCents(account.open_amount)
+    const cells = [formatDay(account.due_date), formatMoney(account.open_amount), formatMoney(fromCents(sum))]
+    return { value: formatAccountToken(account), label: account.description, cells }
+  })
+}
 
 const fieldsOf = async ({ of }: PayingSide, { owed: { accounts } }: Debt, visit: PageContext): Promise<Fields> => ({
   ...(await paymentFields(
@@ -93,7 +101,7 @@ const fieldsOf = async ({ of }: PayingSide, { owed: { accounts } }: Debt, visit:
   )),
   accounts: {
     label: 'Contas (opcional)',
-    kind: choicesInput(accounts.map((account) => ({ value: formatAccountToken(account), label: labelOf(account) }))),
+    kind: rowsInput(['Conta', 'Vencimento', 'Em aberto', 'Acumulado'], toRows(accounts)),
     columns: 12,
   },
 })

@@ -3,11 +3,13 @@ import { MAX_PICTURE_BYTES } from '#domain/images.ts'
 import { type Refusal, refuseField } from '#domain/refusals.ts'
 import { toHttpStatus } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
+import type { Option } from '../forms/input-kinds.ts'
 import type { Field, Fields, FilledForm } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import { INPUT_OWNER, SECRETS, toInputOwner } from '../panel-cookies.ts'
 import type { FormSubmission, PageContext, PanelPage, Redirect } from '../panel-route.ts'
 import { Alert } from './page-parts.tsx'
+import { ListTable } from './panel-list.tsx'
 
 interface FormProps {
   readonly visit: PageContext
@@ -253,34 +255,33 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
       return <ColorControl attributes={attributes} value={value} />
     case 'checkbox':
       return <input {...attributes} type="checkbox" checked={value === 'on'} />
-    case 'checkboxes':
+    case 'checkboxes': {
+      const choice = (option: Option, at: number) => (
+        <Choice option={option} attributes={attributes} values={values} isFirst={at === 0} />
+      )
       return (
         <fieldset id={attributes.id} aria-describedby={attributes['aria-describedby']}>
           <legend>{legend}</legend>
-          <div class="choices">
-            {control.options.map((option, at) => (
-              <label key={option.value} class="choice" data-within={option.within}>
-                <input
-                  type="checkbox"
-                  name={attributes.name}
-                  value={option.value}
-                  checked={values.includes(option.value)}
-                  data-requires={option.requires?.join(' ') || undefined}
-                  autofocus={attributes.autofocus && at === 0}
-                />
-                {option.note ? (
-                  <span>
-                    {option.label}
-                    <small class="hint">{option.note}</small>
-                  </span>
-                ) : (
-                  option.label
-                )}
-              </label>
-            ))}
-          </div>
+          {control.heads ? (
+            <ListTable
+              caption="Opções"
+              rows={control.options.map((option, at) => ({ option, at }))}
+              empty=""
+              columns={[
+                { head: control.heads[0] ?? '', cell: ({ option, at }) => choice(option, at) },
+                ...control.heads.slice(1).map((head, place) => ({
+                  head,
+                  cell: ({ option }: { readonly option: Option }) => option.cells?.[place],
+                  isNumber: true as const,
+                })),
+              ]}
+            />
+          ) : (
+            <div class="choices">{control.options.map(choice)}</div>
+          )}
         </fieldset>
       )
+    }
     default: {
       const { as: _, suggestions, ...rest } = control
       // Inputs are discriminated by `type`: a type known only at run time matches none of them.
@@ -301,6 +302,32 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
     }
   }
 }
+
+interface ChoiceProps extends Pick<ControlProps, 'attributes' | 'values'> {
+  readonly option: Option
+  readonly isFirst: boolean
+}
+
+const Choice = ({ option, attributes, values, isFirst }: ChoiceProps) => (
+  <label class="choice" data-within={option.within}>
+    <input
+      type="checkbox"
+      name={attributes.name}
+      value={option.value}
+      checked={values.includes(option.value)}
+      data-requires={option.requires?.join(' ') || undefined}
+      autofocus={attributes.autofocus && isFirst}
+    />
+    {option.note ? (
+      <span>
+        {option.label}
+        <small class="hint">{option.note}</small>
+      </span>
+    ) : (
+      option.label
+    )}
+  </label>
+)
 
 interface ColorControlProps extends Pick<ControlProps, 'attributes'> {
   readonly value: string

@@ -17,6 +17,8 @@ import { formPages, removalPages } from './form-pages.tsx'
 import { Alert, Card, type Fact, Facts } from './page-parts.tsx'
 import { List, type ListRequest, type OptionalColumn, type QuickFilter, readListPage } from './panel-list.tsx'
 
+type HeadActions = Pick<PanelPage, 'main' | 'more' | 'dangers'>
+
 /**
  * Pages of one kind of record: list with filters, record page, forms to create and update, confirmation of deletion.
  */
@@ -69,7 +71,9 @@ export interface RecordPages<R extends { id: number }> {
   /** Content below the facts. */
   more?(record: R, visit: PageContext): ComponentChildren | Promise<ComponentChildren>
   /** Actions besides updating and deleting. */
-  head?(record: R, visit: PageContext): Pick<PanelPage, 'main' | 'more' | 'dangers'>
+  head?(record: R, visit: PageContext): HeadActions | Promise<HeadActions>
+  /** Records whose events belong to its history. */
+  related?(record: R, visit: PageContext): Promise<readonly string[]>
   /** Whether the record can be updated and deleted; true by default. */
   isOpen?(record: R): boolean
   fields(visit: PageContext, record?: R): Fields | Promise<Fields>
@@ -178,12 +182,17 @@ async function showRecord<R extends { id: number }>(
         <Facts facts={pages.facts(record, visit)} />
       </Card>
       {await pages.more?.(record, visit)}
-      {await History({ visit, subject: `${subject}/${record.id}` })}
+      {
+        await History({
+          ...{ visit, subject: `${subject}/${record.id}` },
+          others: visit.readModel.moment ? [] : await pages.related?.(record, visit),
+        })
+      }
       <AsOfForm visit={visit} />
     </>
   )
   const { update, remove } = pages
-  const { main, more = [], dangers = [] } = visit.readModel.moment ? {} : (pages.head?.(record, visit) ?? {})
+  const { main, more = [], dangers = [] } = visit.readModel.moment ? {} : ((await pages.head?.(record, visit)) ?? {})
   const edit = canChange && !!update && { label: update.label, to: `${here}/editar` }
   return {
     title: pages.nameOf(record),

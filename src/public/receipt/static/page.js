@@ -104,6 +104,20 @@ function saleOf({ type, version, data, recorded_at }) {
   ]
 }
 
+/** An account, or a payment of one. @param {Event} event @returns {Part[]} */
+function accountOf({ type, version, data, recorded_at }) {
+  if (version !== 1) return []
+  const isPayment = type === 'ReceivablePaymentReceived'
+  return [
+    facts([
+      ['Conta', isPayment ? String(data.id) : data.description],
+      [isPayment ? 'Abateu' : 'Valor', money(data.amount)],
+      isPayment ? ['Paga em', moment(data.paid_at)] : ['Vencimento', data.due_date.split('-').reverse().join('/')],
+      ['Registrada em', moment(recorded_at)],
+    ]),
+  ]
+}
+
 /** @param {Proved} verdict */
 function wordsOfKey({ key }) {
   const until = key.until ? ` Ela foi substituída em ${moment(key.until)} e só vale para recibos anteriores.` : ''
@@ -118,15 +132,20 @@ function showProved(verdict, text) {
   const { event, cancellation } = verdict.receipt
   const { origin, size } = verdict.head
   const isCancelled = cancellation !== undefined || event.type === 'OfflineSaleCancelled'
+  const isSale = event.subject.startsWith('sale/')
   const company = event.stream.slice('company-'.length)
   const proved = [
-    `A venda está no registro de auditoria ${origin} exatamente como mostrada aqui, na posição ${event.revision} de ${size} eventos.`,
+    `${isSale ? 'A venda' : 'O lançamento'} está no registro de auditoria ${origin} exatamente como aqui, na posição ${event.revision} de ${size} eventos.`,
     wordsOfKey(verdict),
     ...(cancellation ? [`A venda foi cancelada: registrado em ${moment(cancellation.event.recorded_at)}.`] : []),
     'Guarde este recibo: ele prova qualquer alteração posterior.',
   ]
   const open = [
-    ...(isCancelled ? [] : ['Se a venda foi cancelada ou devolvida depois que este recibo foi feito.']),
+    ...(isCancelled
+      ? []
+      : [
+          `Se ${isSale ? 'a venda foi cancelada ou devolvida' : 'o lançamento foi alterado ou estornado'} depois que este recibo foi feito.`,
+        ]),
     `O nome da loja: o registro é o da empresa ${company} da instalação ${trusted.installation}.`,
     'Quem comprou e se a mercadoria foi entregue.',
     'Que este recibo é seu: qualquer pessoa com uma cópia pode conferi-lo.',
@@ -144,8 +163,8 @@ function showProved(verdict, text) {
   show(
     of.length > 0 || !verdict.key.isSigned ? 'warn' : 'good',
     ['Recibo autêntico', ...of].join(' '),
-    ...(isTest ? [element('p', 'Venda de teste: nada foi vendido nem pago.')] : []),
-    ...saleOf(event),
+    ...(isTest && isSale ? [element('p', 'Venda de teste: nada foi vendido nem pago.')] : []),
+    ...(isSale ? saleOf(event) : accountOf(event)),
     element('h3', 'O que foi provado'),
     list(proved),
     element('h3', 'O que não foi provado'),

@@ -34,6 +34,8 @@ const LONGEST_RECEIPT = 4_000_000
 /** Digits that the largest QR code has room for. */
 const MOST_DIGITS = 7_089
 
+/** What a customer owes, and what was paid of it. */
+const ACCOUNTS = ['ReceivableCreated', 'ReceivablePaymentReceived']
 const SALES = ['SaleCompleted', 'OfflineSaleCompleted', 'OfflineSaleCancelled']
 
 const utf8 = new TextEncoder()
@@ -63,7 +65,7 @@ async function verifyParsed(receipt, trusted) {
   const { event, cancellation } = receipt
   const sale = await verifyEvent(receipt, trusted)
   if (sale.outcome !== 'proved') return sale
-  if (!SALES.includes(event.type)) return { outcome: 'false', fault: 'no_sale' }
+  if (![...SALES, ...ACCOUNTS].includes(event.type)) return { outcome: 'false', fault: 'no_sale' }
   if (cancellation) {
     const after = await verifyEvent(cancellation, trusted)
     if (after.outcome !== 'proved') return after
