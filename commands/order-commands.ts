@@ -5,7 +5,7 @@ import { findCarrier, hasBeenPaid } from '#domain/order-states.ts'
 import type { SalePaymentDetails } from '#domain/payment-rules.ts'
 import { MetadataInput, toEventMetadata } from '#domain/record-values.ts'
 import { refuse, refuseField } from '#domain/refusals.ts'
-import { boundedText, Email, Id, NewExternalId, nameText, optionalText, orNone } from '#domain/text.ts'
+import { boundedText, Email, Id, NewExternalId, nameText, optionalText, orNone, Phone } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, type DecisionContext, isRefusal, type NewEvent } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
@@ -19,6 +19,7 @@ import { type SaleRow, saleById } from '#projections/sales.ts'
 import { getStock, stockById } from '#projections/stock.ts'
 import { paymentTypeById, storeByAlias, storeById } from '#projections/stores.ts'
 import { Document } from '#records/persons.ts'
+import { DeliveryInput, toDelivery } from './order-delivery.ts'
 import { refuseDuplicate } from './record-commands.ts'
 import { findUsed, takePayments } from './register-sale.ts'
 import { type ReturnableSale, returnableUpload, shareMoneyBack, shareWorth, sumCents } from './returned-goods.ts'
@@ -35,7 +36,7 @@ import {
 type Placed = DataOf<'OrderPlaced'>
 
 const Buyer = z
-  .strictObject({ name: nameText(120), email: orNone(Email), document: orNone(Document) })
+  .strictObject({ name: nameText(120), email: orNone(Email), document: orNone(Document), phone: orNone(Phone) })
   .meta({ id: 'BuyerInput' })
 
 /**
@@ -50,6 +51,7 @@ export const OrderInput = z
     customer: Buyer.nullish(),
     items: LinesInput,
     delivery_fee: Money.nullish(),
+    delivery: DeliveryInput.nullish(),
     metadata: MetadataInput.nullish(),
   })
   .superRefine(({ customer, customer_id, customer_external_id }, context) => {
@@ -78,6 +80,8 @@ export const placeOrder = command<OrderInput>({
     if (!store.enabled) return refuseField('store_alias', 'a loja está desativada')
     const customer = findCustomer(rows, input)
     if (customer && isRefusal(customer)) return customer
+    const delivery = toDelivery(input.delivery ?? null, customer)
+    if (isRefusal(delivery)) return delivery
     const priced = priceLines(rows, input)
     if (isRefusal(priced)) return priced
     if (toCents(priced.total) === 0) return refuseField('items', 'o total do pedido deve ser maior que zero')
@@ -91,6 +95,7 @@ export const placeOrder = command<OrderInput>({
       items: priced.items.map(({ catalog_item_id, external_id, description, quantity, unit_price, total }) => {
         return { catalog_item_id, external_id, description, quantity, unit_price, total }
       }),
+      ...(delivery && { delivery }),
       ...toEventMetadata(input),
     })
     return accept('created', placed.subject, [placed])
@@ -100,9 +105,9 @@ export const placeOrder = command<OrderInput>({
 /** Buyer of the order: described fields, completed from the customer's record. */
 function buyerOf(known: Readonly<PersonRow> | null, described: z.infer<typeof Buyer> | null): Placed['customer'] {
   const { id = null, external_id = null, doc } = known ?? {}
-  const { name = doc?.name, email = doc?.email, document = doc?.document } = described ?? {}
+  const { name = doc?.name, email = doc?.email, document = doc?.document, phone = doc?.phone } = described ?? {}
   if (name === undefined) throw new Error('place order: input without a buyer passed validation')
-  return { id, external_id, name, email: email ?? null, document: document ?? null }
+  return { id, external_id, name, email: email ?? null, document: document ?? null, phone: phone ?? null }
 }
 
 /** POST /orders/{id}/cancel; the reason is optional. */
@@ -123,41 +128,6 @@ export const cancelOrder = command<CancelOrderInput>({
     if (hasBeenPaid(order.doc.payments)) return refuse('order_already_paid')
     if (order.doc.cancelled_at !== null) return accept('unchanged', `order/${id}`)
     return accept('updated', `order/${id}`, [event('OrderCancelledByStore', { id, reason: reason ?? null })])
-  },
-})
-
-/** POST /orders/{id}/deliver. */
-export const DeliverOrderInput = z.strictObject({ id: Id })
-export type DeliverOrderInput = z.infer<typeof DeliverOrderInput>
-
-/**
- * Marks a paid order as delivered. Refused with `order_not_paid` for any other; a second request changes
- * nothing, even if the order was refunded since.
- */
-export const deliverOrder = command<DeliverOrderInput>({
-  permission: 'sell',
-  needs: ({ id }) => [orderById(id)],
-  decide(rows, { id }) {
-    const order = rows.get(orderById(id))
-    if (!order) return refuse('not_found')
-    if (order.doc.delivered_at !== null) return accept('unchanged', `order/${id}`)
-    if (order.status !== 'paid') return refuse('order_not_paid')
-    return accept('updated', `order/${id}`, [event('OrderDelivered', { id })])
-  },
-})
-
-/**
- * Takes the mark back that an order got by mistake. An order that is not marked stays as it is. Money and
- * stock do not depend on the mark.
- */
-export const undoDelivery = command<DeliverOrderInput>({
-  permission: 'sell',
-  needs: ({ id }) => [orderById(id)],
-  decide(rows, { id }) {
-    const order = rows.get(orderById(id))
-    if (!order) return refuse('not_found')
-    if (order.doc.delivered_at === null) return accept('unchanged', `order/${id}`)
-    return accept('updated', `order/${id}`, [event('OrderDeliveryUndone', { id })])
   },
 })
 

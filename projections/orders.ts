@@ -2,6 +2,8 @@ import { inZone } from '#domain/instant.ts'
 import { fromCents, fromThousandths, toCents, toThousandths } from '#domain/money.ts'
 import {
   commissionRefunded,
+  type DeliveryState,
+  decideDeliveryState,
   findCarrier,
   hasBeenPaid,
   type OrderStatus,
@@ -121,10 +123,13 @@ function displayedPayment({ status, payments }: SummarizedOrder, carrier: Paymen
 type Placed = DataOf<'OrderPlaced'>
 
 /** Order of an online store as the API returns it. */
-export type OrderObject = Omit<Placed, 'store_id' | 'customer' | 'metadata'> &
+export type OrderObject = Omit<Placed, 'store_id' | 'customer' | 'delivery' | 'metadata'> &
   PaymentSummary & {
     /** Buyer; both ids are null if the buyer is not a customer of the company. */
     customer: Required<Placed['customer']>
+    /** Null if it was left open. */
+    delivery: NonNullable<Placed['delivery']> | null
+    delivery_state: DeliveryState
     metadata: Metadata | null
     /** Reference of its payments at the provider, unique across orders and installations. */
     provider_reference: string
@@ -139,6 +144,8 @@ export type OrderObject = Omit<Placed, 'store_id' | 'customer' | 'metadata'> &
     /** What left the stock with the sale and is not back; null if the service registered no sale. */
     goods_out: StockMove[] | null
     released_at: string | null
+    /** When the goods left, or waited to be picked up; null before, and if they were handed over at once. */
+    dispatched_at: string | null
     /** Delivery of the goods, independent of later refunds. */
     delivered_at: string | null
     refunded_at: string | null
@@ -184,10 +191,14 @@ export interface OrderRow extends ChangedFields {
   forgotten: readonly PersonPart[] | null
   /** Whether an alarm is not acknowledged. */
   has_open_alarm: boolean
+  delivery_state: DeliveryState
   /** Per refund, the refunds that the provider listed before its first call; null without any. */
   refunds_listed: RefundsListed | null
   doc: OrderObject
 }
+
+/** SQL of paid orders whose goods the buyer does not have. */
+export const IS_TO_DELIVER = `status = 'paid' and delivery_state <> 'delivered'`
 
 export const orders = table<OrderRow>('orders', {
   about: 'Orders of online stores with their payments; amounts in cents.',
@@ -207,6 +218,7 @@ export const orders = table<OrderRow>('orders', {
     customer_id: 'bigint',
     forgotten: 'json',
     has_open_alarm: 'boolean',
+    delivery_state: 'text',
     refunds_listed: 'json',
     ...changedColumns,
     doc: 'json',
@@ -219,6 +231,7 @@ export const orders = table<OrderRow>('orders', {
     '(expires_at) where expires_at is not null',
     '(company_id, customer_id, id) where customer_id is not null',
     '(company_id, id) where has_open_alarm',
+    `(company_id, id) where ${IS_TO_DELIVER}`,
     '(company_id, released_at) where released_at is not null',
   ],
   past: { id: 'id' },
@@ -262,12 +275,13 @@ function changeOrder(
   const shown = { ...before.doc, ...changed.doc, updated_at: at }
   // The provider may send erased data of buyer and payers again.
   const doc = row.forgotten ? withoutParts('order', shown, row.forgotten) : shown
-  Object.assign(doc, paymentSummaryOf(doc, row.carrying_payment_id))
+  Object.assign(doc, paymentSummaryOf(doc, row.carrying_payment_id), { delivery_state: decideDeliveryState(doc) })
   rows.put(orders, {
     ...row,
     status: doc.status,
     expires_at: nextExpiry(doc.payments),
     has_open_alarm: doc.alarms.some(isUnseen),
+    delivery_state: doc.delivery_state,
     ...stamp(event),
     doc,
   })
@@ -289,8 +303,9 @@ const changing = <E extends OrderEvent>(
  */
 const referenceOf = (event: EventOf<'OrderPlaced'>): string => `order-${event.data.id}-${event.id}`
 
-function orderObject(event: EventOf<'OrderPlaced'>, at: string): OrderObject {
-  const { id, external_id, store_alias, customer, items, subtotal, delivery_fee, total } = event.data
+function orderObject(event: EventOf<'OrderPlaced'>, timezone: string): OrderObject {
+  const { id, external_id, store_alias, customer, items, subtotal, delivery_fee, total, delivery } = event.data
+  const at = inZone(event.recorded_at, timezone)
   return {
     id,
     external_id,
@@ -302,6 +317,8 @@ function orderObject(event: EventOf<'OrderPlaced'>, at: string): OrderObject {
     subtotal,
     delivery_fee,
     total,
+    delivery: delivery ? { ...delivery, due_at: delivery.due_at && inZone(delivery.due_at, timezone) } : null,
+    delivery_state: 'to_do',
     metadata: event.data.metadata ?? null,
     payment: null,
     payments: [],
@@ -315,6 +332,7 @@ function orderObject(event: EventOf<'OrderPlaced'>, at: string): OrderObject {
     sale_id: null,
     goods_out: null,
     released_at: null,
+    dispatched_at: null,
     delivered_at: null,
     refunded_at: null,
     cancelled_at: null,
@@ -336,7 +354,7 @@ export const ordersProjection = projection('orders', [orders], {
   OrderPlaced: {
     apply(rows, event) {
       const { id, external_id, store_id, store_alias, total } = event.data
-      const doc = orderObject(event, inZone(event.recorded_at, getTimezone(rows)))
+      const doc = orderObject(event, getTimezone(rows))
       rows.add(orders, {
         company_id: companyRef(rows).company_id,
         id,
@@ -353,6 +371,7 @@ export const ordersProjection = projection('orders', [orders], {
         customer_id: doc.customer.id,
         forgotten: null,
         has_open_alarm: false,
+        delivery_state: doc.delivery_state,
         refunds_listed: null,
         ...stamp(event),
         doc,
@@ -422,8 +441,9 @@ export const ordersProjection = projection('orders', [orders], {
       }))
     },
   },
+  OrderDispatched: changing((_row, _event, dispatched_at) => ({ doc: { dispatched_at } })),
   OrderDelivered: changing((_row, _event, delivered_at) => ({ doc: { delivered_at } })),
-  OrderDeliveryUndone: changing(() => ({ doc: { delivered_at: null } })),
+  OrderDeliveryUndone: changing(() => ({ doc: { dispatched_at: null, delivered_at: null } })),
   OrderPaid: changing((_row, { recorded_at }: EventOf<'OrderPaid'>, at) => ({
     doc: { status: 'paid', released_at: at, refunded_at: null },
     row: { released_at: recorded_at },

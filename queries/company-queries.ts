@@ -4,6 +4,7 @@ import type { Refusal } from '#domain/refusals.ts'
 import type { AdjustedRoles, LimitedPermission } from '#domain/rights.ts'
 import type { Queryable } from '#postgres/database.ts'
 import { type CompanyObject, companysTimeSql, MASKED_NAME, testCompany } from '#projections/companies.ts'
+import { IS_TO_DELIVER } from '#projections/orders.ts'
 import { type StoreObject, type StoreSecrets, storeSecrets } from '#projections/stores.ts'
 import type { UserObject } from '#projections/users.ts'
 import type { Reader } from './reader.ts'
@@ -313,7 +314,7 @@ export interface PendingCounts {
   /** Overdue accounts. */
   readonly receivables: number
   readonly payables: number
-  /** Orders with an unacknowledged alarm. */
+  /** Orders with an unacknowledged alarm, and paid ones to deliver. */
   readonly store: number
   /** Enabled webhooks that have failed for some minutes. */
   readonly integrations: number
@@ -336,7 +337,7 @@ const WAITING = {
       + ${counted(`from ${t.refused_movements} where company_id = $1 and $5::boolean and state = 'refused'`)} as tills,
     ${counted(`from ${t.receivables} where company_id = $1 and status = 'pending' and due_date < $2::date and deleted_at is null`)} as receivables,
     ${counted(`from ${t.payables} where company_id = $1 and status = 'pending' and due_date < $2::date and deleted_at is null`)} as payables,
-    ${counted(`from ${t.orders} where company_id = $1 and has_open_alarm`)} as store,
+    ${counted(`from ${t.orders} where company_id = $1 and (has_open_alarm or (${IS_TO_DELIVER}))`)} as store,
     ${counted(`from ${t.webhooks} w join ${t.webhook_health} h on h.company_id = w.company_id and h.webhook_id = w.id
       where w.company_id = $1 and w.enabled and w.deleted_at is null and h.failing_since >= w.watched_since
         and h.failing_since < now() - interval '${FAILING_MINUTES} minutes'`)} as integrations`,

@@ -9,7 +9,7 @@ import type { Refusal } from '#domain/refusals.ts'
 import type { Queryable } from '#postgres/database.ts'
 import { type CompanyObject, companysTimeSql, MASKED_NAME } from '#projections/companies.ts'
 import { isPaymentOpen, type PaymentObject } from '#projections/order-payments.ts'
-import type { OrderObject } from '#projections/orders.ts'
+import { IS_TO_DELIVER, type OrderObject } from '#projections/orders.ts'
 import { centsSql } from '#projections/payment-proofs.ts'
 import type { PersonFields } from '#projections/people.ts'
 import type { FilterValues } from '#records/field.ts'
@@ -42,6 +42,8 @@ export const orderListing: Listing<OrderFilters> = {
     status: (value) => `t.status = ${value}::text`,
     store_alias: (value) => `t.store_alias = ${value}::text`,
     external_id: (value) => `t.external_id = ${value}::text`,
+    delivery_state: (value) =>
+      `case ${value}::text when 'open' then t.delivery_state <> 'delivered' else t.delivery_state = ${value}::text end`,
     alarm: (value) => `t.has_open_alarm and ${value}::text = 'open'`,
   },
 }
@@ -249,17 +251,26 @@ export const listNotifications = (reader: Reader, order: number, query: Paging):
 
 const COUNTED = 100
 
-/** Orders with an unacknowledged alarm, at most 100. */
-export async function countAlarms(reader: Reader): Promise<number> {
-  const { rows } = await reader.query<{ count: number }>({
-    name: 'count_order_alarms',
-    text: `select count(*) as count from (
-             select from ${t.orders}
-             where company_id = $1 and has_open_alarm
-             limit $2) as alarmed`,
-    values: [COUNTED],
+/** Orders that wait for the shop, each at most 100. */
+export interface PendingOrders {
+  /** With an unacknowledged alarm. */
+  readonly alarmed: number
+  /** Paid, and the buyer does not have the goods. */
+  readonly to_deliver: number
+  /** Of these the ones whose time has passed. */
+  readonly late: number
+}
+
+export async function countPendingOrders(reader: Reader, now: string): Promise<PendingOrders> {
+  const { rows } = await reader.query<PendingOrders>({
+    name: 'count_pending_orders',
+    text: `select (select count(*) from (select from ${t.orders} where company_id = $1 and has_open_alarm limit $2) a)::integer as alarmed,
+                  count(*)::integer as to_deliver,
+                  count(*) filter (where (w.doc -> 'delivery' ->> 'due_at')::timestamptz < $3::timestamptz)::integer as late
+           from (select doc from ${t.orders} where company_id = $1 and ${IS_TO_DELIVER} order by id limit $2) w`,
+    values: [COUNTED, now],
   })
-  return rows[0]?.count ?? 0
+  return rows[0] ?? { alarmed: 0, to_deliver: 0, late: 0 }
 }
 
 type Pix = NonNullable<PaymentObject['pix']>

@@ -177,6 +177,7 @@ const TRIGGERS: Partial<Record<WebhookEvent, Act>> = {
   'order.created': order,
   'order.cancelled': withFollowUp(order, 'POST', ofOrder('cancel'), {}),
   'order.paid': pay,
+  'order.dispatched': withFollowUp(pay, 'POST', ofOrder('dispatch'), {}),
   'order.delivered': deliver,
   'order.delivery_undone': withFollowUp(deliver, 'POST', ofOrder('undeliver'), {}),
   'order.refunded': withFollowUp(pay, 'POST', ofOrder('refunds'), {}),

@@ -5,6 +5,28 @@ import { fromCents, takePercent, toCents } from './money.ts'
 export const ORDER_STATUSES = ['pending', 'paid', 'failed', 'cancelled', 'refunded'] as const
 export type OrderStatus = (typeof ORDER_STATUSES)[number]
 
+/** How the goods of an order reach the buyer. */
+export const DELIVERY_METHODS = ['delivery', 'pickup'] as const
+export type DeliveryMethod = (typeof DELIVERY_METHODS)[number]
+
+/** States of the goods of an order. */
+export const DELIVERY_STATES = ['to_do', 'out_for_delivery', 'ready_for_pickup', 'delivered'] as const
+export type DeliveryState = (typeof DELIVERY_STATES)[number]
+
+/** State of an order's goods by its marks (ORDER-1250). */
+export function decideDeliveryState(order: {
+  readonly delivery: { readonly method: DeliveryMethod } | null
+  readonly dispatched_at: string | null
+  readonly delivered_at: string | null
+}): DeliveryState {
+  if (order.delivered_at !== null) return 'delivered'
+  if (order.dispatched_at === null) return 'to_do'
+  return stateAfterDispatch(order.delivery)
+}
+
+export const stateAfterDispatch = (delivery: { readonly method: DeliveryMethod } | null): DeliveryState =>
+  delivery?.method === 'pickup' ? 'ready_for_pickup' : 'out_for_delivery'
+
 /** Own status for each status of the provider (ORDER-3). */
 const STATUSES: Readonly<Record<string, OrderStatus>> = {
   approved: 'paid',

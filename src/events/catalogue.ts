@@ -81,6 +81,7 @@ export const WEBHOOK_EVENTS = [
   'payable.payment_reversed',
   'order.created',
   'order.paid',
+  'order.dispatched',
   'order.delivered',
   'order.delivery_undone',
   'order.refunded',

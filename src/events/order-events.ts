@@ -1,6 +1,7 @@
 import * as z from 'zod'
-import { DISPUTE_STATUSES, ORDER_STATUSES } from '#domain/order-states.ts'
+import { DELIVERY_METHODS, DISPUTE_STATUSES, ORDER_STATUSES } from '#domain/order-states.ts'
 import { eventType, id, instant, metadata, money, percentage, personal, quantity, text } from './event-definitions.ts'
+import { postalAddress } from './person-events.ts'
 import { saleLine } from './sale-events.ts'
 
 /** Alarms: money moved that the order does not expect, or its sale needs a person. */
@@ -22,6 +23,15 @@ const customer = z.strictObject({
   name: personal(text, 'identity'),
   email: personal(text, 'contact'),
   document: personal(text, 'identity'),
+  phone: personal(text, 'contact'),
+})
+
+const delivery = z.strictObject({
+  method: z.enum(DELIVERY_METHODS),
+  /** When the buyer expects the goods; null if nothing was agreed. */
+  due_at: instant.nullable(),
+  /** Null for pick-up. */
+  address: personal(postalAddress, 'contact'),
 })
 
 /** Link to the provider's payment page, which shows the payer. */
@@ -46,6 +56,8 @@ export const orderEvents = {
     subtotal: money,
     delivery_fee: money,
     total: money,
+    /** Absent if it was left open. */
+    delivery: delivery.optional(),
     /** Absent if empty. */
     metadata: personal(metadata, 'contact').optional(),
   }),
@@ -130,8 +142,10 @@ export const orderEvents = {
   OrderExpired: eventType('order', ofPayment),
   OrderCancelledByStore: eventType('order', { reason: text.nullable() }),
   OrderRefunded: eventType('order', ofPayment),
+  /** The goods left for the buyer, or wait to be picked up. */
+  OrderDispatched: eventType('order', {}),
   OrderDelivered: eventType('order', {}),
-  /** The order was marked as delivered by mistake. */
+  /** The order was marked as dispatched or delivered by mistake: it is to be done again. */
   OrderDeliveryUndone: eventType('order', {}),
   /** The payment now carries the order and is split: amount + store_amount is the paid amount. */
   CommissionSplit: eventType('order', { ...ofPayment, percentage, amount: money, store_amount: money }),

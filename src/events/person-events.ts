@@ -6,7 +6,8 @@ export const PERSON_TYPES = ['PF', 'PJ'] as const
 
 export const IE_INDICATORS = ['1', '2', '9'] as const
 
-const address = z.strictObject({
+/** Null where a part is not known. */
+export const postalAddress = z.strictObject({
   zip: text.nullable(),
   street: text.nullable(),
   number: text.nullable(),
@@ -24,7 +25,7 @@ const person = {
   document: personal(text, 'identity'),
   phone: personal(text, 'contact'),
   email: personal(text, 'contact'),
-  address: personal(address, 'identity'),
+  address: personal(postalAddress, 'identity'),
   notes: personal(text, 'contact'),
   /** Absent if empty, null in changes. */
   metadata: personal(metadata, 'contact').optional(),

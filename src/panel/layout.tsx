@@ -87,7 +87,7 @@ const WAITS: Readonly<Record<keyof PendingCounts, CountWords>> = {
   tills: ['envio recusado', 'envios recusados'],
   receivables: ['conta vencida', 'contas vencidas'],
   payables: ['conta vencida', 'contas vencidas'],
-  store: ['pedido com alerta', 'pedidos com alertas'],
+  store: ['pedido a entregar ou com alerta', 'pedidos a entregar ou com alerta'],
   integrations: ['webhook com falha', 'webhooks com falha'],
 }
 

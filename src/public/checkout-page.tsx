@@ -19,6 +19,7 @@ import {
   findEndedPayment,
   type Shop,
 } from '#queries/order-queries.ts'
+import { ORDER_FILTERS } from '#records/list-filters.ts'
 
 /** Cache time: an account's payment methods hardly ever change. */
 const KEPT_MS = 300_000
@@ -136,6 +137,7 @@ export async function createCheckoutPage(shown: CheckoutView) {
         )}
         {shown.formCode !== null && <PixForm shown={shown} />}
       </section>
+      <Delivery found={found} />
       <Items found={found} />
       <Contact shop={found.shop} />
       <noscript>
@@ -318,6 +320,27 @@ const PixForm = ({ shown: { found, path, formCode } }: { readonly shown: Checkou
     </button>
   </form>
 )
+
+/** Of the address only city and district: the link may have reached others. */
+const Delivery = ({ found: { order, timezone } }: { readonly found: BuyersOrder }) => {
+  const { delivery, delivery_state, dispatched_at, delivered_at } = order
+  const isMarked = delivery_state !== 'to_do'
+  if (delivery === null && !isMarked) return null
+  const place = [delivery?.address?.district, delivery?.address?.city].filter(Boolean).join(', ')
+  const marked = delivered_at ?? dispatched_at
+  return (
+    <section class="card" aria-labelledby="entrega">
+      <h2 id="entrega">{delivery?.method === 'pickup' ? 'Retirada na loja' : 'Entrega'}</h2>
+      {place !== '' && <p>{place}</p>}
+      {delivery?.due_at && delivered_at === null && <p>Para {formatDateTime(delivery.due_at, timezone)}.</p>}
+      {isMarked && marked && (
+        <p>
+          {ORDER_FILTERS.delivery_state.names[delivery_state]} em {formatDateTime(marked, timezone)}.
+        </p>
+      )}
+    </section>
+  )
+}
 
 const Items = ({ found: { order } }: { readonly found: BuyersOrder }) => (
   <section class="card" aria-labelledby="itens">

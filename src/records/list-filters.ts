@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { CalendarDate } from '#domain/instant.ts'
-import { ORDER_STATUSES } from '#domain/order-states.ts'
+import { DELIVERY_STATES, ORDER_STATUSES } from '#domain/order-states.ts'
 import { boundedText, ExternalId } from '#domain/text.ts'
 import { INVENTORY_STATUSES, MOVEMENT_KINDS } from '#events/catalog-events.ts'
 import { filterField, QueryId } from './field.ts'
@@ -23,6 +23,18 @@ export const ORDER_FILTERS = {
   status: filterField('choice', 'Situação', z.enum(ORDER_STATUSES)),
   store_alias: filterField('text', 'Loja', boundedText(60)),
   external_id: filterField('code', 'Código externo', ExternalId),
+  delivery_state: {
+    ...filterField('choice', 'Andamento', z.enum(['open', ...DELIVERY_STATES]), {
+      description: '`open`: só pedidos que não foram entregues.',
+    }),
+    names: {
+      open: 'Não entregues',
+      to_do: 'A preparar',
+      out_for_delivery: 'Saiu para entrega',
+      ready_for_pickup: 'Pronto para retirar',
+      delivered: 'Entregue',
+    },
+  },
   alarm: {
     ...filterField('choice', 'Alertas', z.enum(['open']), {
       description: '`open`: só pedidos com um alerta não lido.',

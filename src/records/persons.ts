@@ -54,7 +54,7 @@ export const ADDRESS_FIELDS = {
 /** Postal address; each part is optional. */
 export const AddressInput = z.strictObject(wholeShape(ADDRESS_FIELDS)).meta({ id: 'AddressInput' })
 
-const Address = z.strictObject(answerShape(ADDRESS_FIELDS)).meta({ id: 'Address' })
+export const Address = z.strictObject(answerShape(ADDRESS_FIELDS)).meta({ id: 'Address' })
 
 const DOCUMENT = 'deve ser um CPF ou CNPJ válido, com ou sem pontuação'
 

@@ -63,6 +63,7 @@ const OUTBOUND: Partial<Record<EventName, readonly WebhookEvent[]>> = {
   ReturnReversed: ['sale.return_reversed'],
   OrderPlaced: ['order.created'],
   OrderPaid: ['order.paid'],
+  OrderDispatched: ['order.dispatched'],
   OrderDelivered: ['order.delivered'],
   OrderDeliveryUndone: ['order.delivery_undone'],
   OrderRefunded: ['order.refunded'],

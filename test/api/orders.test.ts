@@ -54,6 +54,7 @@ describe('orders', () => {
         { description: 'Laço', quantity: '1', unit_price: '3.50' },
       ],
       delivery_fee: '8.70',
+      delivery: { method: 'delivery', due_at: '2026-11-21T15:00:00Z', address: { street: 'Rua Um', city: 'Recife' } },
     })
     expect(reply.status).to.equal(201)
     const { id, created_at, updated_at, provider_reference, payment_url, ...order } = reply.body.data
@@ -65,7 +66,14 @@ describe('orders', () => {
       external_id: 'pedido-1',
       store_alias: alias,
       status: 'pending',
-      customer: { id: null, external_id: null, name: 'Ana', email: 'ana@example.com', document: '52998224725' },
+      customer: {
+        id: null,
+        external_id: null,
+        name: 'Ana',
+        email: 'ana@example.com',
+        document: '52998224725',
+        phone: null,
+      },
       items: [
         { ...ofCatalog, quantity: '2.345', unit_price: '18.90', total: '44.32' },
         { ...ofCatalog, quantity: '1.000', unit_price: '15.00', total: '15.00' },
@@ -81,6 +89,22 @@ describe('orders', () => {
       subtotal: '62.82',
       delivery_fee: '8.70',
       total: '71.52',
+      delivery: {
+        method: 'delivery',
+        due_at: '2026-11-21T12:00:00.000-03:00',
+        address: {
+          ...{
+            zip: null,
+            street: 'Rua Um',
+            number: null,
+            complement: null,
+            district: null,
+            city: 'Recife',
+            state: null,
+          },
+        },
+      },
+      delivery_state: 'to_do',
       payment: null,
       payments: [],
       commission: null,
@@ -94,6 +118,7 @@ describe('orders', () => {
       sale_id: null,
       goods_out: null,
       released_at: null,
+      dispatched_at: null,
       delivered_at: null,
       refunded_at: null,
       cancelled_at: null,

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { revokeApiKey } from '#commands/api-key-commands.ts'
-import { cancelOrder, deliverOrder, undoDelivery } from '#commands/order-commands.ts'
+import { cancelOrder } from '#commands/order-commands.ts'
+import { deliverOrder, dispatchOrder, undoDelivery } from '#commands/order-delivery.ts'
 import { type RecordPaymentInput, recordPayment } from '#commands/order-payment-command.ts'
 import { createCustomer } from '#commands/person-commands.ts'
 import { registerSale } from '#commands/register-sale.ts'
@@ -364,6 +365,7 @@ describe('webhook outbox of orders', () => {
   const NAMES = [
     'order.created',
     'order.paid',
+    'order.dispatched',
     'order.delivered',
     'order.delivery_undone',
     'order.refunded',
@@ -388,6 +390,7 @@ describe('webhook outbox of orders', () => {
     const id = await placedOrder(company, alias)
     await told(id, 'pending')
     await told(id, 'approved')
+    await company.run(dispatchOrder, { id })
     await company.run(deliverOrder, { id })
     await company.run(undoDelivery, { id })
     await told(id, 'approved', { refunded: '6.30' })
@@ -407,6 +410,7 @@ describe('webhook outbox of orders', () => {
     ).to.deep.equal([
       ['order.created', 'pending', '0.00', null],
       ['order.paid', 'paid', '0.00', '0.00'],
+      ['order.dispatched', 'paid', '0.00', '0.00'],
       ['order.delivered', 'paid', '0.00', '0.00'],
       ['order.delivery_undone', 'paid', '0.00', '0.00'],
       ['order.refunded', 'paid', '6.30', '0.32'],
@@ -416,7 +420,7 @@ describe('webhook outbox of orders', () => {
       ['order.created', 'pending', '0.00', null],
       ['order.cancelled', 'cancelled', '0.00', null],
     ])
-    expect(messages[5]?.[1]).to.deep.equal((await company.get(`/orders/${id}`)).body.data)
+    expect(messages[6]?.[1]).to.deep.equal((await company.get(`/orders/${id}`)).body.data)
     const open = (await company.get(`/orders/${await placedOrder(company, alias)}`)).body.data
     const [last] = (await queued(named)).slice(-1).map(({ body }) => JSON.parse(body).data)
     expect(last).to.deep.equal(open)

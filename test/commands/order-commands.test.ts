@@ -6,14 +6,8 @@ import {
   requestRefund,
   startPayment,
 } from '#commands/order-attempts.ts'
-import {
-  acknowledgeAlarm,
-  cancelOrder,
-  deliverOrder,
-  OrderInput,
-  placeOrder,
-  undoDelivery,
-} from '#commands/order-commands.ts'
+import { acknowledgeAlarm, cancelOrder, OrderInput, placeOrder } from '#commands/order-commands.ts'
+import { deliverOrder, dispatchOrder, undoDelivery } from '#commands/order-delivery.ts'
 import { type RecordPaymentInput, recordPayment } from '#commands/order-payment-command.ts'
 import { acceptRefund, settleRefund } from '#commands/order-settlement.ts'
 import { inZone } from '#domain/instant.ts'
@@ -67,7 +61,7 @@ describe('place order', () => {
   })
 
   it('records the given customer', async () => {
-    const customer = { name: 'Ana', email: 'ana@example.com', document: '11222333000181' }
+    const customer = { name: 'Ana', email: 'ana@example.com', document: '11222333000181', phone: '11987654321' }
     const decided = await (await given(...shop)).when(placeOrder, order({ customer }))
     decided.accepts(
       'created',
@@ -76,7 +70,10 @@ describe('place order', () => {
   })
 
   it('reads the buyer from the company’s customers, with overrides for this order only', async () => {
-    const ana = { id: 4, external_id: 'ana', name: 'Ana', email: 'ana@example.com', document: '52998224725' }
+    const ana = {
+      ...{ id: 4, external_id: 'ana', name: 'Ana', email: 'ana@example.com', document: '52998224725' },
+      phone: '11987654321',
+    }
     const scenario = await given(...shop, customerCreated(ana))
     const place = (fields: object) => scenario.when(placeOrder, order({ customer: undefined, ...fields }))
     const byId = await place({ customer_id: 4 })
@@ -239,6 +236,99 @@ const givenBack = [
   event('OrderRefunded', ofPayment(1)),
 ]
 const local = (n: number) => inZone(minute(n), 'America/Sao_Paulo')
+
+describe('order with a delivery', () => {
+  const street = {
+    zip: null,
+    street: 'Rua Um',
+    number: '7',
+    complement: null,
+    district: 'Boa Vista',
+    city: 'Recife',
+    state: null,
+  }
+  const due_at = '2026-03-10T18:00:00.000Z'
+
+  it('records method, address and due time; the customer’s address completes it [ORDER-1250]', async () => {
+    const scenario = await given(...shop, customerCreated({ id: 4, external_id: null, address: street }))
+    const customer = { id: 4, external_id: null, name: 'Ana', email: null, document: null, phone: null }
+    const other = { ...street, street: 'Rua Dois' }
+    const cases = [
+      [
+        { method: 'delivery', due_at },
+        { method: 'delivery', due_at, address: street },
+      ],
+      [{ method: 'pickup' }, { method: 'pickup', due_at: null, address: null }],
+      [
+        { method: 'delivery', address: other },
+        { method: 'delivery', due_at: null, address: other },
+      ],
+    ] as const
+    for (const [at, [delivery, recorded]] of cases.entries()) {
+      const decided = await scenario.when(placeOrder, order({ customer: undefined, customer_id: 4, delivery }))
+      decided.accepts('created', orderPlaced({ id: FIRST_NEW_ID + at, customer, delivery: recorded }))
+    }
+  })
+
+  it('refuses a delivery without a street, and a pick-up with an address [ORDER-1250]', async () => {
+    const nowhere = await (await given(...shop)).when(
+      placeOrder,
+      order({ delivery: { method: 'delivery', address: { city: 'Recife' } } }),
+    )
+    nowhere.refuses(
+      'validation_failed',
+      wrong('delivery.address.street', 'informe ao menos a rua: o cliente não tem endereço no cadastro'),
+    )
+    const wrongInputs = [
+      { method: 'pickup', address: { street: 'Rua Um' } },
+      { method: 'drone' },
+      { method: 'pickup', due_at: 'hoje' },
+    ]
+    for (const delivery of wrongInputs) expect(() => order({ delivery }), JSON.stringify(delivery)).to.throw()
+  })
+
+  const placed = (method: 'delivery' | 'pickup') => [
+    ...store,
+    ...orderPaid().map((one) =>
+      one.type === 'OrderPlaced'
+        ? orderPlaced({ delivery: { method, due_at, address: method === 'delivery' ? street : null } })
+        : one,
+    ),
+  ]
+
+  for (const [method, state] of [
+    ['delivery', 'out_for_delivery'],
+    ['pickup', 'ready_for_pickup'],
+  ] as const)
+    it(`goes from to do through ${state} to delivered, and back by undoing [ORDER-1251]`, async () => {
+      const scenario = await given(...placed(method))
+      const show = async () => (await scenario.show('order/1')) as Record<string, unknown>
+      expect(await show()).to.include({ delivery_state: 'to_do', dispatched_at: null })
+      const sent = await scenario.when(dispatchOrder, { id: 1 })
+      sent.accepts('updated', event('OrderDispatched', { id: 1 }))
+      expect((await show()).delivery_state).to.equal(state)
+      expect((await show()).dispatched_at).not.to.equal(null)
+      const again = await scenario.when(dispatchOrder, { id: 1 })
+      again.accepts('unchanged')
+      const delivered = await scenario.when(deliverOrder, { id: 1 })
+      delivered.accepts('updated', event('OrderDelivered', { id: 1 }))
+      expect((await show()).delivery_state).to.equal('delivered')
+      const late = await scenario.when(dispatchOrder, { id: 1 })
+      late.accepts('unchanged')
+      const undone = await scenario.when(undoDelivery, { id: 1 })
+      undone.accepts('updated', event('OrderDeliveryUndone', { id: 1 }))
+      expect(await show()).to.include({ delivery_state: 'to_do', dispatched_at: null, delivered_at: null })
+    })
+
+  it('is not dispatched before it is paid, after a refund, or without the right [ORDER-1251]', async () => {
+    const unpaid = await (await given(...store, orderPlaced())).when(dispatchOrder, { id: 1 })
+    unpaid.refuses('order_not_paid')
+    const refunded = await (await given(...store, ...orderPaid(), ...givenBack)).when(dispatchOrder, { id: 1 })
+    refunded.refuses('order_not_paid')
+    const missing = await (await given(...store)).when(dispatchOrder, { id: 9 })
+    missing.refuses('not_found')
+  })
+})
 
 describe('deliver order', () => {
   it('marks a paid order once, and keeps the mark after a refund', async () => {

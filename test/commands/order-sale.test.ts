@@ -143,7 +143,7 @@ describe('sale of an order', () => {
   })
 
   it('names the buyer if it is a customer that is neither deleted nor forgotten [ORDER-42]', async () => {
-    const customer = { id: 1, external_id: null, name: 'Ana', email: null, document: null }
+    const customer = { id: 1, external_id: null, name: 'Ana', email: null, document: null, phone: null }
     const known = await given(...shop(), customerCreated({ name: 'Ana Souza' }), placed({ customer }))
     await report(known, 1, 'approved')
     expect((await saleIn(known)).customer).to.deep.equal({ id: 1, external_id: null, name: 'Ana Souza' })

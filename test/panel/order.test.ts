@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { createItem } from '#commands/item-commands.ts'
 import { addDays, dateInZone } from '#domain/instant.ts'
 import { formatDay } from '#domain/person-values.ts'
+import { streamName } from '#ledger/command.ts'
 import { type ProviderPayment, ProviderRefused, ProviderUnavailable } from '#payments/provider-port.ts'
 import { card, useCashier } from '../api/cashier.ts'
 import { PUBLIC_URL } from '../support/api.ts'
@@ -230,6 +231,82 @@ describe('panel: payments and refunds of an order', () => {
     expect((await clerk.submit(pathOf(id), {}, undo)).to).to.equal(`${pathOf(id)}?feito=entrega-desfeita`)
     expect(await shown(id)).not.to.include('Entregue em')
     expect((await owner.get(pathOf(id))).html).not.to.include(undo)
+  })
+})
+
+describe('panel: delivery of an order', () => {
+  const { api, company, provider, alias, pay } = useCashier()
+  const address = { street: 'Rua da Aurora', number: '77', district: 'Boa Vista', city: 'Recife', state: 'PE' }
+  const pathOf = (id: number) => `/painel/loja/pedidos/${id}`
+
+  async function paidDelivery(delivery: object): Promise<{ id: number; payment_url: string }> {
+    provider.status = 'approved'
+    const customer = { name: 'Bia', phone: '(81) 98765-4321' }
+    const items = [{ description: 'Cesta', quantity: '1', unit_price: '50.00' }]
+    const order = (await company.post('/orders', { store_alias: alias(), customer, items, delivery })).body.data
+    expect((await pay(order.id)).status).to.equal(201)
+    return order
+  }
+
+  it('goes out, is delivered and undone; list, menu and start page count it [ORDER-1251, ORDER-1252]', async () => {
+    const clerk = await panelUser(api, company, 'clerk')
+    const due_at = '2020-01-01T12:00:00Z'
+    const { id } = await paidDelivery({ method: 'delivery', due_at, address })
+    const here = pathOf(id)
+    const shown = async (path: string) => textIn((await clerk.get(path)).html)
+    expect(await shown(here))
+      .to.include('Rua da Aurora, 77 · Boa Vista · Recife/PE')
+      .and.to.include('(81) 98765-4321')
+    expect(await shown('/painel/'))
+      .to.include('1 pedido pago com entrega atrasada')
+      .and.to.include('1 pedido pago a entregar')
+      .and.to.include('1 pedido a entregar ou com alerta')
+    expect(await shown('/painel/loja?status=paid&delivery_state=open')).to.include('A preparar')
+    expect((await clerk.submit(here, {}, `${here}/saida`)).to).to.equal(`${here}?feito=pedido-saiu`)
+    expect(await shown('/painel/loja?delivery_state=out_for_delivery')).to.include('Bia')
+    expect(await shown('/painel/loja?delivery_state=ready_for_pickup')).not.to.include('Bia')
+    expect((await clerk.submit(here, {}, `${here}/entregar`)).to).to.equal(`${here}?feito=pedido-entregue`)
+    expect(await shown('/painel/'))
+      .not.to.include('pedido pago')
+      .and.not.to.include('pedido a entregar')
+    expect((await clerk.submit(here, {}, `${here}/desfazer-entrega`)).to).to.include('entrega-desfeita')
+    expect(await shown(here)).to.include('A preparar')
+    const auditor = await panelUser(api, company, 'auditor')
+    expect((await auditor.get(here)).html)
+      .not.to.include('Rua da Aurora')
+      .and.not.to.include('98765')
+    expect((await auditor.get(here)).html).not.to.include(`${here}/saida`)
+    expect((await auditor.submit(here, {}, `${here}/saida`)).status).to.equal(403)
+  })
+
+  it('tells the buyer district and city, never street or phone [ORDER-1253]', async () => {
+    const { id, payment_url } = await paidDelivery({ method: 'delivery', due_at: '2026-11-21T15:00:00Z', address })
+    await company.post(`/orders/${id}/dispatch`, {})
+    const page = await fetch(`${api.url}${new URL(payment_url).pathname}`, {
+      headers: { 'x-forwarded-proto': 'https' },
+    })
+    const html = await page.text()
+    expect(textIn(html))
+      .to.include('Boa Vista, Recife')
+      .and.to.include('21/11/2026 12:00')
+      .and.to.include('Saiu para entrega')
+    expect(html).not.to.include('Aurora').and.not.to.include('98765').and.not.to.include('Bia')
+  })
+
+  it('is sealed in the ledger, and gone with the person [ORDER-1254]', async () => {
+    const { id } = await paidDelivery({ method: 'delivery', address })
+    const stored = async () => {
+      const { rows } = await api.core.pool.query('select envelope::text as text from ledger.events where stream = $1', [
+        streamName(company.id),
+      ])
+      return rows.map(({ text }) => text).join()
+    }
+    expect(await stored())
+      .not.to.include('Aurora')
+      .and.not.to.include('81987654321')
+    const forgotten = await company.post(`/orders/${id}/forget`, { ground: 'holder_request' })
+    expect(forgotten.body.data.delivery).to.deep.equal({ method: 'delivery', due_at: null, address: null })
+    expect(forgotten.body.data.customer.phone).to.equal(null)
   })
 })
 

@@ -10,7 +10,7 @@ import { ProviderMisconfigured } from '#payments/provider-port.ts'
 import { createProviderConnector, type ProviderConnector, renewConnections } from '#payments/store-connections.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import { countRefusedConnections, findStore, listStores } from '#queries/company-queries.ts'
-import { countAlarms } from '#queries/order-queries.ts'
+import { countPendingOrders } from '#queries/order-queries.ts'
 import { fullReader } from '#queries/reader.ts'
 import { alarmedOrder, paymentTold, placedOrder } from '../support/orders.ts'
 import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
@@ -167,7 +167,8 @@ describe('panel: online store', () => {
         .and.to.match(/você recebe R\$ \d/)
         .and.to.match(/Pagamento aprovado\. · no provedor: pagamento-\d+/)
         .and.to.include('Pedido pago')
-      expect(await countAlarms(fullReader(api.core.pool, company.id))).to.equal(1)
+      const pending = await countPendingOrders(fullReader(api.core.pool, company.id), '2026-11-21T00:00:00Z')
+      expect(pending).to.deep.equal({ alarmed: 1, to_deliver: 1, late: 0 })
     })
 
     it('show a checkout link to copy while they can be paid', async () => {

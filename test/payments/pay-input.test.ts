@@ -37,7 +37,7 @@ describe('payment input of an order', () => {
 })
 
 describe('payer of an order [PAY-21]', () => {
-  const customer = { id: null, external_id: null, name: 'Ana Souza', email: null, document: null }
+  const customer = { id: null, external_id: null, name: 'Ana Souza', email: null, document: null, phone: null }
   const address = {
     zip: '01310100',
     street: 'Av. Paulista',

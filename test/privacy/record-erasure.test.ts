@@ -53,7 +53,7 @@ describe('erasure of a person from JSON texts [PRIV-31]', () => {
     const paid = { card: { last_four: null, brand: 'visa' }, pix: { qr_code: 'q', ticket_url: null }, boleto: null }
     expect(left(ORDER, both('order/9'))).to.deep.equal({
       ...ORDER,
-      customer: { id: 7, external_id: null, name: null, email: null, document: null },
+      customer: { id: 7, external_id: null, name: null, email: null, document: null, phone: null },
       payment: paid,
       payments: [paid],
     })

@@ -323,14 +323,21 @@ describe('projections of erased persons', () => {
       companyRegistered(),
       ana,
       storeCreated(),
-      orderPlaced({ customer: { id: 3, external_id: 'a', name: 'Ana', email: 'e', document: '1' } }),
+      orderPlaced({ customer: { id: 3, external_id: 'a', name: 'Ana', email: 'e', document: '1', phone: '2' } }),
       paymentStarted(1, { payment_method_id: 'visa' }),
       all,
       paymentRecorded(1, { ...approved, card }),
     )
     const row = (await scenario.rows(orderById(1))).get(orderById(1))
     expect(row).to.deep.include({ customer_id: 3, forgotten: ['identity', 'contact'] })
-    expect(row?.doc.customer).to.deep.equal({ id: 3, external_id: 'a', name: null, email: null, document: null })
+    expect(row?.doc.customer).to.deep.equal({
+      id: 3,
+      external_id: 'a',
+      name: null,
+      email: null,
+      document: null,
+      phone: null,
+    })
     expect(row?.doc.payment?.card).to.include({ last_four: null, installments: 1 })
     expect(row?.doc.forgotten_at).to.equal(AT(5))
   })

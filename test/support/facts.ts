@@ -287,7 +287,7 @@ export const orderPlaced = (fields: Partial<DataOf<'OrderPlaced'>> = {}) =>
     external_id: null,
     store_id: 1,
     store_alias: 'padaria-ipe',
-    customer: { id: null, external_id: null, name: 'Ana', email: null, document: null },
+    customer: { id: null, external_id: null, name: 'Ana', email: null, document: null, phone: null },
     items: [
       {
         catalog_item_id: null,

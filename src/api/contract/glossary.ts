@@ -340,6 +340,15 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'Order.status': '`pending`, `paid`, `failed`, `cancelled` ou `refunded`: segue os pagamentos do pedido.',
   'Order.customer':
     'Quem comprou, como foi informado; `id` e `external_id` são `null` de quem não é cliente da empresa.',
+  'Order.delivery': 'Como a mercadoria chega ao comprador; `null` se não foi dito.',
+  'OrderInput.delivery': 'Como a mercadoria chega ao comprador.',
+  'Delivery.method': '`delivery` (entrega) ou `pickup` (retirada na loja).',
+  'DeliveryInput.method': '`delivery` (entrega) ou `pickup` (retirada na loja).',
+  due_at: 'Para quando foi combinada; `null` se não foi.',
+  'Delivery.address': 'Onde entregar; `null` de uma retirada.',
+  'DeliveryInput.address': 'Onde entregar, ao menos a rua; se ausente, o endereço do cadastro do cliente.',
+  delivery_state:
+    'Andamento: `to_do`, depois `out_for_delivery` ou `ready_for_pickup`, e `delivered`. A entregar é o pedido pago que não está `delivered`.',
   'Order.cancelled_at': 'Quando a loja cancelou o pedido; `null` se não cancelou.',
   'SaleCancellationInput.refunds': 'Como o dinheiro voltou, por forma de pagamento.',
   'Order.cancel_reason': 'Por que a loja o cancelou.',
@@ -446,6 +455,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'path.payment_id': 'O pagamento da conta.',
   'path.provider_payment_id': 'O pagamento que causou o alerta, no provedor.',
   released_at: 'Quando o pedido foi pago e, portanto, liberado.',
+  dispatched_at: 'Quando a mercadoria saiu para entrega, ou ficou pronta para retirar; `null` se não foi marcado.',
   delivered_at: 'Quando a mercadoria foi entregue; `null` se não foi marcado.',
   refunded_at: 'Quando o pedido foi estornado.',
   causes: 'Os motivos do provedor.',

@@ -5,11 +5,10 @@ import {
   AcknowledgeAlarmInput,
   acknowledgeAlarm,
   CancelOrderInput,
-  deliverOrder,
   OrderInput,
   placeOrder,
-  undoDelivery,
 } from '#commands/order-commands.ts'
+import { deliverOrder, dispatchOrder, undoDelivery } from '#commands/order-delivery.ts'
 import { NOTIFICATION_OUTCOMES } from '#domain/order-states.ts'
 import { ONLINE_METHODS } from '#domain/payment-rules.ts'
 import { limitedText } from '#domain/text.ts'
@@ -28,7 +27,7 @@ import { Amount, ContractRecordId, queryShape, Timestamp } from '#records/field.
 import { ORDER_FILTERS } from '#records/list-filters.ts'
 import { actionRoute, commandRoute, type Route, readRoute, repeatableActionRoute, single } from '../api-route.ts'
 import { pageSchema, singleSchema } from '../contract/contract-document.ts'
-import { customerExample, OrderShape } from './order-shape.ts'
+import { addressExample, customerExample, OrderShape } from './order-shape.ts'
 import { answerPage, getByExternalRoute, getRoute, listRoute, pageQuery } from './record-routes.ts'
 
 /** Request example of an order. */
@@ -41,6 +40,7 @@ const orderExample = {
     { description: 'Embalagem para presente', quantity: '1', unit_price: '3.50' },
   ],
   delivery_fee: '8.70',
+  delivery: { method: 'delivery', due_at: '2026-11-21T12:00:00-03:00', address: addressExample },
 }
 
 /** Request example of a payment; missing data of the payer comes from the order's customer. */
@@ -182,7 +182,7 @@ export const orderRoutes: readonly Route[] = [
     operation: 'forgetOrder',
     summary: 'Exclui os dados pessoais de quem comprou',
     description:
-      'Esta ação não pode ser desfeita: nome, e-mail e documento do comprador e os dados de quem pagou passam a `null` em toda parte. Um pedido que espera pagamento ainda precisa deles: 409 `retention_required`.',
+      'Esta ação não pode ser desfeita: nome, contatos, documento e endereço de entrega do comprador e os dados de quem pagou passam a `null` em toda parte. Um pedido que espera pagamento ainda precisa deles: 409 `retention_required`.',
     status: 200,
     body: ForgetInput.omit({ queue: true }).meta({ id: 'ForgetOrderInput' }),
     example: { ground: 'holder_request', reason: 'Protocolo 2026-118' },
@@ -234,6 +234,19 @@ export const orderRoutes: readonly Route[] = [
   }),
   commandRoute({
     method: 'post',
+    path: '/orders/:id/dispatch',
+    scope: 'orders:write',
+    operation: 'dispatchOrder',
+    summary: 'Marca que um pedido pago saiu para entrega, ou está pronto para retirar',
+    description: 'Como `/deliver`. Um pedido já entregue fica como está.',
+    status: 200,
+    reply: singleSchema(OrderShape),
+    refusals: ['order_not_paid'],
+    command: dispatchOrder,
+    input: (params) => withId(params, {}),
+  }),
+  commandRoute({
+    method: 'post',
     path: '/orders/:id/deliver',
     scope: 'orders:write',
     operation: 'deliverOrder',
@@ -250,9 +263,9 @@ export const orderRoutes: readonly Route[] = [
     path: '/orders/:id/undeliver',
     scope: 'orders:write',
     operation: 'undoOrderDelivery',
-    summary: 'Desfaz a marca de entregue de um pedido',
+    summary: 'Desfaz as marcas de saída e de entrega de um pedido',
     description:
-      'Para marcas postas por engano: `delivered_at` volta a ser nulo. Dinheiro e estoque ficam como estão. Sem a marca, responde 200 com o pedido como está.',
+      'Para marcas postas por engano: `dispatched_at` e `delivered_at` voltam a ser nulos. Dinheiro e estoque ficam como estão. Sem marcas, responde 200 com o pedido como está.',
     status: 200,
     reply: singleSchema(OrderShape),
     command: undoDelivery,

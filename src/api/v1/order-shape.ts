@@ -1,14 +1,31 @@
 import * as z from 'zod'
-import { DISPUTE_STATUSES, ORDER_STATUSES } from '#domain/order-states.ts'
+import { DELIVERY_METHODS, DELIVERY_STATES, DISPUTE_STATUSES, ORDER_STATUSES } from '#domain/order-states.ts'
 import { ONLINE_METHODS } from '#domain/payment-rules.ts'
 import { ORDER_ALARMS } from '#events/order-events.ts'
 import { type PaymentObject, REFUND_STATUSES, type RefundObject } from '#projections/order-payments.ts'
 import type { ShownOrder } from '#queries/order-queries.ts'
 import { Amount, ContractMetadata, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '#records/field.ts'
+import { Address } from '#records/persons.ts'
 import { lineExamples, lineShape } from './sale-routes.ts'
 
 /** Customer of an order without a customer record. */
-export const customerExample = { name: 'Maria da Silva', email: 'maria@exemplo.com.br', document: '52998224725' }
+export const customerExample = {
+  name: 'Maria da Silva',
+  email: 'maria@exemplo.com.br',
+  document: '52998224725',
+  phone: '11987654321',
+}
+
+/** Where an order goes. */
+export const addressExample = {
+  zip: '01310100',
+  street: 'Av. Paulista',
+  number: '1578',
+  complement: null,
+  district: 'Bela Vista',
+  city: 'São Paulo',
+  state: 'SP',
+}
 
 const paymentExample = {
   attempt_id: '5f0c9a62-8b1e-5c3a-9f43-2b8f5d1c7e90',
@@ -46,6 +63,12 @@ const orderExample = {
   subtotal: '41.30',
   delivery_fee: '8.70',
   total: '50.00',
+  delivery: {
+    method: 'delivery',
+    due_at: '2026-11-21T12:00:00.000-03:00',
+    address: addressExample,
+  },
+  delivery_state: 'out_for_delivery',
   metadata: null,
   payment: paymentExample,
   payments: [paymentExample],
@@ -71,6 +94,7 @@ const orderExample = {
   sale_id: 981,
   goods_out: [{ catalog_item_id: 9, quantity: '1.000' }],
   released_at: '2026-11-21T08:21:40.512-03:00',
+  dispatched_at: '2026-11-21T11:20:00.000-03:00',
   delivered_at: null,
   refunded_at: null,
   cancelled_at: null,
@@ -88,8 +112,13 @@ const OrderCustomer = z
     name: NullableText,
     email: NullableText,
     document: NullableText,
+    phone: NullableText,
   })
   .meta({ id: 'OrderCustomer' })
+
+const Delivery = z
+  .strictObject({ method: z.enum(DELIVERY_METHODS), due_at: Timestamp.nullable(), address: Address.nullable() })
+  .meta({ id: 'Delivery' })
 
 const OrderItem = z.strictObject(lineShape).meta({ id: 'OrderItem' })
 
@@ -194,6 +223,8 @@ export const OrderShape = z
     subtotal: Amount,
     delivery_fee: Amount,
     total: Amount,
+    delivery: Delivery.nullable(),
+    delivery_state: z.enum(DELIVERY_STATES),
     metadata: ContractMetadata,
     payment: OrderPayment.nullable(),
     payments: z.array(OrderPayment),
@@ -207,6 +238,7 @@ export const OrderShape = z
     sale_id: ContractRecordId.nullable(),
     goods_out: z.array(StockQuantity).nullable(),
     released_at: Timestamp.nullable(),
+    dispatched_at: Timestamp.nullable(),
     delivered_at: Timestamp.nullable(),
     refunded_at: Timestamp.nullable(),
     cancelled_at: Timestamp.nullable(),

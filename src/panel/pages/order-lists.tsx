@@ -1,6 +1,8 @@
 import * as z from 'zod'
 import { fromCents } from '#domain/money.ts'
 import {
+  type DeliveryMethod,
+  type DeliveryState,
   type DisputeStatus,
   hasBeenPaid,
   type NotificationOutcome,
@@ -136,6 +138,19 @@ function orderStateOf(order: OrderObject, now: string | null): StateMark {
 export const getPresentTime = ({ readModel, session }: PageContext): string | null =>
   readModel.moment ? null : session.companysTime
 
+/** What is to be done with the goods; shown of paid orders. */
+export const DELIVERIES: Readonly<Record<DeliveryState, StateMark>> = {
+  to_do: ['warn', ORDER_FILTERS.delivery_state.names.to_do],
+  out_for_delivery: ['info', ORDER_FILTERS.delivery_state.names.out_for_delivery],
+  ready_for_pickup: ['info', ORDER_FILTERS.delivery_state.names.ready_for_pickup],
+  delivered: ['plain', ORDER_FILTERS.delivery_state.names.delivered],
+}
+
+export const DELIVERY_METHOD_NAMES: Readonly<Record<DeliveryMethod, string>> = {
+  delivery: 'Entrega',
+  pickup: 'Retirada na loja',
+}
+
 /** States of a buyer's dispute. */
 export const DISPUTES: Readonly<Record<DisputeStatus, StateMark>> = {
   open: ['bad', 'Contestação aberta'],
@@ -158,6 +173,10 @@ const filtersOf = (stores: readonly StoreObject[]): Fields => ({
     ),
     columns: 4,
   }),
+  delivery_state: fieldInput(ORDER_FILTERS.delivery_state, {
+    kind: choiceInput(namedOptions(ORDER_FILTERS.delivery_state.names), 'Todos'),
+    columns: 4,
+  }),
   external_id: fieldInput(ORDER_FILTERS.external_id, 4),
   alarm: fieldInput(ORDER_FILTERS.alarm, {
     kind: choiceInput(namedOptions(ORDER_FILTERS.alarm.names), 'Todos'),
@@ -166,6 +185,9 @@ const filtersOf = (stores: readonly StoreObject[]): Fields => ({
 })
 
 const Search = z.object({ ...wholeShape(ORDER_FILTERS), cursor: z.string().optional() })
+
+/** Of the list of orders to deliver. */
+export const TO_DELIVER = { status: 'paid', delivery_state: 'open' } as const
 
 const columnsOf = (timezone: string, now: string | null): Column<OrderObject>[] => [
   { head: 'Pedido', cell: ({ id }) => <a href={link(`${ORDERS_PATH}/${id}`)}>{id}</a> },
@@ -192,10 +214,16 @@ const columnsOf = (timezone: string, now: string | null): Column<OrderObject>[] 
     isExtra: true,
   },
   { head: 'Situação', cell: (order) => <OrderBadges order={order} now={now} /> },
+  {
+    head: 'Para quando',
+    cell: ({ delivery }) => delivery?.due_at && formatDateTime(delivery.due_at, timezone),
+    isExtra: true,
+  },
   { head: 'Loja', cell: ({ store_alias }) => store_alias, isExtra: true },
 ]
 
 const QUICK: readonly QuickFilter[] = [
+  { label: 'A entregar', filters: TO_DELIVER },
   { label: 'Pagos', filters: { status: 'paid' } },
   { label: 'Aguardando pagamento', filters: { status: 'pending' } },
   { label: 'Com alerta', filters: { alarm: 'open' } },
@@ -246,6 +274,11 @@ export const orderFile = listFile<OrderObject>({
       ({ payments, commission }) => amountCell(hasBeenPaid(payments) ? fromCents(commissionKept(commission)) : null),
     ],
     ['Você recebe', ({ store_net }) => amountCell(store_net)],
+    ['Entrega', ({ delivery }) => delivery && DELIVERY_METHOD_NAMES[delivery.method]],
+    [
+      'Para quando',
+      ({ delivery }) => delivery?.due_at && formatDateTimeSeconds(delivery.due_at, visit.readModel.timezone),
+    ],
     [
       'Entregue em',
       ({ delivered_at }) => delivered_at && formatDateTimeSeconds(delivered_at, visit.readModel.timezone),
@@ -281,12 +314,12 @@ export async function OrderList({
 
 /** Status of an order, and what needs attention. */
 export const OrderBadges = ({ order, now }: { readonly order: OrderObject; readonly now: string | null }) => {
-  const { alarms, dispute, partially_refunded, delivered_at } = order
+  const { alarms, dispute, partially_refunded, delivery_state, status } = order
   return (
     <>
       <StateBadge state={orderStateOf(order, now)} />{' '}
       {partially_refunded && <StateBadge state={['plain', 'Estorno parcial']} />}{' '}
-      {delivered_at !== null && <StateBadge state={['plain', 'Entregue']} />}{' '}
+      {(status === 'paid' || delivery_state !== 'to_do') && <StateBadge state={DELIVERIES[delivery_state]} />}{' '}
       {dispute?.status === 'open' && <StateBadge state={DISPUTES.open} />}{' '}
       {alarms.some(isUnseen) && <PanelBadge tone="bad">Alerta</PanelBadge>}
     </>

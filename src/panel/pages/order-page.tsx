@@ -1,11 +1,13 @@
-import { acknowledgeAlarm, deliverOrder, undoDelivery } from '#commands/order-commands.ts'
+import { acknowledgeAlarm } from '#commands/order-commands.ts'
+import { deliverOrder, dispatchOrder, undoDelivery } from '#commands/order-delivery.ts'
 import { fromCents } from '#domain/money.ts'
-import { canBePaid, hasBeenPaid } from '#domain/order-states.ts'
+import { canBePaid, hasBeenPaid, stateAfterDispatch } from '#domain/order-states.ts'
 import {
   formatDateTime,
   formatMoney,
   formatPercentage,
   formatPersonName,
+  formatPhone,
   formatTaxNumber,
   formatUnits,
 } from '#domain/person-values.ts'
@@ -15,7 +17,7 @@ import { commissionKept, isUnseen, type OrderObject } from '#projections/orders.
 import { findUnits, type UnitsOfItems, unitIn } from '#queries/item-queries.ts'
 import { formText } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
-import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
+import type { PageAction, PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { dataExportActions } from '../person-file.ts'
 import { AsOfForm, History, namesOfActors } from '../record-history.tsx'
 import { ButtonForm } from '../ui/form-fields.tsx'
@@ -25,6 +27,8 @@ import { ListTable } from '../ui/panel-list.tsx'
 import { forgetAction, forgetPages } from './erase-person-pages.tsx'
 import {
   ALARMS,
+  DELIVERIES,
+  DELIVERY_METHOD_NAMES,
   DISPUTES,
   getPresentTime,
   loadOrder,
@@ -34,6 +38,7 @@ import {
   Timeline,
 } from './order-lists.tsx'
 import { obstacleToRefund, REFUND } from './order-refund-pages.tsx'
+import { formatAddress } from './person-pages.tsx'
 
 async function showOrder(visit: PageContext): Promise<PanelPage | null> {
   const { readModel } = visit
@@ -50,6 +55,7 @@ async function showOrder(visit: PageContext): Promise<PanelPage | null> {
       {!readModel.moment && order.payment_url !== null && may(visit.session.permissions, 'sell') && (
         <PaymentLink url={order.payment_url} />
       )}
+      <DeliveryCard order={order} timezone={readModel.timezone} />
       <OrderFacts order={order} timezone={readModel.timezone} now={getPresentTime(visit)} />
       <Items order={order} units={await findUnits(readModel.reader, order.items)} />
       <Timeline order={order} timezone={readModel.timezone} nameOf={nameOf} />
@@ -119,12 +125,12 @@ const Alarms = ({ order, visit }: VisitedProps) => {
 /** Actions available for the order. */
 function actionsOf(order: OrderObject, visit: PageContext): Pick<PanelPage, 'main' | 'more' | 'dangers'> {
   const here = `${ORDERS_PATH}/${order.id}`
+  const [main = null, ...marks] = deliveryActions(order, here)
   const pending = order.refunds.filter(({ status }) => status === 'pending')
   return {
-    main: order.status === 'paid' &&
-      order.delivered_at === null && { label: 'Marcar como entregue', to: `${here}/entregar`, values: {} },
+    main,
     more: [
-      order.delivered_at !== null && { label: 'Desfazer entrega', to: `${here}/desfazer-entrega`, values: {} },
+      ...marks,
       ...pending.map(({ refund_id, amount }) => ({
         label: `Repetir o estorno de ${formatMoney(amount)}`,
         to: `${here}/pedir-devolucao`,
@@ -140,9 +146,45 @@ function actionsOf(order: OrderObject, visit: PageContext): Pick<PanelPage, 'mai
   }
 }
 
+/** The next mark of the goods first. */
+function deliveryActions({ status, delivery, delivery_state }: OrderObject, here: string): PageAction[] {
+  const [undo, sent, done] = [
+    { label: 'Desfazer entrega', to: `${here}/desfazer-entrega`, values: {} },
+    { label: DELIVERIES[stateAfterDispatch(delivery)][1], to: `${here}/saida`, values: {} },
+    { label: DELIVERIES.delivered[1], to: `${here}/entregar`, values: {} },
+  ]
+  if (delivery_state !== 'to_do') return status === 'paid' && delivery_state !== 'delivered' ? [done, undo] : [undo]
+  if (status !== 'paid') return []
+  return delivery === null ? [done, sent] : [sent, done]
+}
+
 interface OrderProps {
   readonly order: OrderObject
   readonly timezone: string
+}
+
+/** Where and when the goods are expected; nothing if that was left open. */
+const DeliveryCard = ({
+  order: { delivery, delivery_state, dispatched_at, delivered_at, customer },
+  timezone,
+}: OrderProps) => {
+  if (delivery === null) return null
+  const time = (at: string | null) => at && formatDateTime(at, timezone)
+  return (
+    <Card title="Entrega">
+      <Facts
+        facts={[
+          ['Como', DELIVERY_METHOD_NAMES[delivery.method]],
+          ['Andamento', <StateBadge state={DELIVERIES[delivery_state]} />],
+          ['Para quando', time(delivery.due_at)],
+          ['Endereço', formatAddress(delivery.address)],
+          ['Telefone', customer.phone && formatPhone(customer.phone)],
+          [DELIVERIES[stateAfterDispatch(delivery)][1], time(dispatched_at)],
+          ['Entregue em', time(delivered_at)],
+        ]}
+      />
+    </Card>
+  )
 }
 
 const OrderFacts = ({ order, timezone, now }: OrderProps & { readonly now: string | null }) => {
@@ -158,7 +200,8 @@ const OrderFacts = ({ order, timezone, now }: OrderProps & { readonly now: strin
             ['Código externo', order.external_id],
             ['Criado em', time(order.created_at)],
             ['Liberado em', time(order.released_at)],
-            ['Entregue em', time(order.delivered_at)],
+            ['Saiu em', order.delivery === null && time(order.dispatched_at)],
+            ['Entregue em', order.delivery === null && time(order.delivered_at)],
             ['Você recebe', order.store_net !== null && <StoreNet order={order} net={order.store_net} />],
             ...returnedFacts(order, time),
             ['Venda', order.sale_id && <a href={link(`/vendas/${order.sale_id}`)}>{`Venda ${order.sale_id}`}</a>],
@@ -173,6 +216,7 @@ const OrderFacts = ({ order, timezone, now }: OrderProps & { readonly now: strin
               ),
             ],
             ['E-mail', customer.email],
+            ['Telefone', order.delivery === null && customer.phone && formatPhone(customer.phone)],
             ['CPF ou CNPJ', customer.document && formatTaxNumber(customer.document)],
             ['Dados pessoais excluídos (LGPD) em', time(order.forgotten_at)],
           ]}
@@ -270,6 +314,14 @@ const Items = ({ order, units }: ItemsProps) => (
 export const orderPages: readonly PanelRoute[] = [
   { path: `${ORDERS_PATH}/:id`, section: 'store', asOf: true, show: showOrder },
   buttonRoute({
+    path: `${ORDERS_PATH}/:id/saida`,
+    access: 'sell',
+    section: 'store',
+    subject: loadOrder,
+    act: (submission, { id }) =>
+      runAndRedirect(submission, dispatchOrder, { id }, { to: `${ORDERS_PATH}/${id}`, flash: 'pedido-saiu' }),
+  }),
+  buttonRoute({
     path: `${ORDERS_PATH}/:id/entregar`,
     access: 'sell',
     section: 'store',
@@ -302,7 +354,7 @@ export const orderPages: readonly PanelRoute[] = [
     path: `${ORDERS_PATH}/:id`,
     section: 'store',
     kind: 'order',
-    goes: 'Serão apagados nome, e-mail e documento de quem comprou e os dados de quem pagou.',
+    goes: 'Serão apagados nome, contatos, documento e endereço de entrega de quem comprou e os dados de quem pagou.',
     stays: 'Ficam os itens, os pagamentos e os valores.',
     canWait: false,
     recordOf: loadOrder,

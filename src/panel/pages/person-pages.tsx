@@ -182,7 +182,7 @@ const personFacts = (person: Person, { readModel }: PageContext) =>
     'document',
     'phone',
     'email',
-    ['address', addressText(person.address)],
+    ['address', formatAddress(person.address)],
     'external_id',
     'notes',
     'created_at',
@@ -198,7 +198,8 @@ function forgettingText({ forgetting_due_on: day }: Person, today: string): stri
   return day > today ? `em ${format.formatDay(day)}` : 'quando não houver mais conta ou pedido em aberto'
 }
 
-function addressText(address: Person['address']): string | null {
+/** On one line; null without one. */
+export function formatAddress(address: Person['address']): string | null {
   if (!address) return null
   const { zip, street, number, complement, district, city, state } = address
   const place = [city, state].filter(Boolean).join('/')

@@ -15,7 +15,7 @@ import { readModelHead } from '#queries/event-queries.ts'
 import { type OpenSide, openAccounts } from '#queries/finance-summary.ts'
 import { type LowStock, lowStock } from '#queries/item-queries.ts'
 import { countRefusedSales } from '#queries/offline-sale-queries.ts'
-import { countAlarms } from '#queries/order-queries.ts'
+import { countPendingOrders, type PendingOrders } from '#queries/order-queries.ts'
 import { salesSums } from '#queries/sales-sums.ts'
 import type { CompanyTill } from '#queries/till-queries.ts'
 import { type FailingEndpoint, failingEndpoints } from '#queries/webhook-queries.ts'
@@ -28,6 +28,7 @@ import { AfterAcquirers, loadKeptAmounts } from './acquirer-pages.tsx'
 import { gapTexts, tillsWithGaps } from './company-tills.tsx'
 import { OpenFigure, OverdueFigure } from './debtor-pages.tsx'
 import { FirstStepsCard } from './first-steps-pages.tsx'
+import { TO_DELIVER } from './order-lists.tsx'
 import { countRefusedMovements, countRefusedReturns } from './refused-upload-pages.tsx'
 import { namesOfSellers } from './sale-parts.tsx'
 import { PERIODS, parsePeriod, readSalesRollups, type StartPeriod, type WrongRange } from './start-period.ts'
@@ -42,12 +43,10 @@ interface RefusedUploads {
   readonly gaps: readonly CompanyTill[]
 }
 
-interface TodoProps extends RefusedUploads {
+interface TodoProps extends RefusedUploads, PendingOrders {
   readonly timezone: string
   /** Closed cash sessions with a difference beyond the tolerance. */
   readonly cash: readonly CashDifference[]
-  /** Orders with an unacknowledged alarm of an unexpected payment. */
-  readonly alarmed: number
   /** Rows that differ from the ledger; only owners see these two. */
   readonly differing: number
   readonly failing: readonly FailingEndpoint[]
@@ -105,6 +104,21 @@ const refusedTasks = ({ refused, refusedReturns, refusedMovements, gaps }: Refus
   ),
 ]
 
+const TO_DELIVER_PATH = `/loja?${new URLSearchParams(TO_DELIVER)}`
+
+const deliveryTasks = ({ to_deliver, late }: PendingOrders): Task[] => [
+  ...task(late, ['pedido pago com entrega atrasada', 'pedidos pagos com entrega atrasada'], {
+    to: TO_DELIVER_PATH,
+    tone: 'bad',
+    figure: 'entregas_atrasadas',
+  }),
+  ...task(to_deliver, ['pedido pago a entregar', 'pedidos pagos a entregar'], {
+    to: TO_DELIVER_PATH,
+    tone: 'warn',
+    figure: 'a_entregar',
+  }),
+]
+
 /** Sales can be resolved without a ledger event: the primary knows. */
 async function countRefusedUploads(visit: PageContext): Promise<RefusedUploads> {
   const [refused, refusedReturns, refusedMovements, gaps] = await Promise.all([
@@ -135,6 +149,7 @@ export const Todo = (props: TodoProps) => {
       to: '/loja?alarm=open',
       tone: 'bad',
     }),
+    ...deliveryTasks(props),
     ...unpayable.map<Task>(({ id, alias, problem }) => ({
       to: `/loja/lojas/${id}`,
       tone: 'bad',
@@ -232,7 +247,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
   const seesAll = may(session.permissions, 'see_company')
   const seesCosts = may(session.permissions, 'see_costs')
   const seesPayables = may(session.permissions, 'see_payables')
-  const [head, sums, accounts, kept, refusedUploads, cash, alarmed, check, failing, unpayable, stock, steps] =
+  const [head, sums, accounts, kept, refusedUploads, cash, pendingOrders, check, failing, unpayable, stock, steps] =
     await Promise.all([
       readModelHead(reader),
       readSalesRollups(visit, (reader) => salesSums(reader, period)),
@@ -242,7 +257,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
       seesAllSales
         ? findCashDifferences(reader, startOfDay(addDays(readModel.today, -CASH_DAYS), readModel.timezone))
         : [],
-      countAlarms(reader),
+      countPendingOrders(reader, session.companysTime),
       seesAll ? findTableCheck(primary) : null,
       seesAll ? failingEndpoints(primary) : [],
       seesAll ? unpayableStores(reader, CONFIGURATION) : [],
@@ -277,7 +292,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
           timezone={readModel.timezone}
           {...refusedUploads}
           cash={cash}
-          alarmed={alarmed}
+          {...pendingOrders}
           differing={differing}
           failing={failing}
           unpayable={unpayable}

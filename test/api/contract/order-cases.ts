@@ -86,6 +86,10 @@ export const orderCases: Cases = {
     200: async (world) => ({ params: { id: await paidOrder(world) } }),
     order_not_paid: async (world) => ({ params: { id: (await placeOrder(world)).id } }),
   },
+  dispatchOrder: {
+    200: async (world) => ({ params: { id: await paidOrder(world) } }),
+    order_not_paid: async (world) => ({ params: { id: (await placeOrder(world)).id } }),
+  },
   undoOrderDelivery: {
     200: async (world) => ({ params: { id: await paidOrder(world) } }),
   },
@@ -114,6 +118,7 @@ export const orderCases: Cases = {
           customer: { name: 'Ana', email: 'ana@exemplo.com.br', document: '52998224725' },
           items: [{ catalog_item_id: item.id, quantity: '2' }],
           delivery_fee: '5.00',
+          delivery: { method: 'pickup', due_at: '2026-11-21T15:00:00Z' },
         },
       }
     },

@@ -16,12 +16,10 @@ import {
   acknowledgeAlarm,
   CancelOrderInput,
   cancelOrder,
-  DeliverOrderInput,
-  deliverOrder,
   OrderInput,
   placeOrder,
-  undoDelivery,
 } from '#commands/order-commands.ts'
+import { deliverOrder, dispatchOrder, MarkOrderInput, undoDelivery } from '#commands/order-delivery.ts'
 import { RecordPaymentInput, recordPayment } from '#commands/order-payment-command.ts'
 import { AcceptRefundInput, acceptRefund, SettleRefundInput, settleRefund } from '#commands/order-settlement.ts'
 import {
@@ -130,6 +128,12 @@ export const orderActs = {
       customer: fc.record({ name: fc.constantFrom('Ana', 'João'), email: nullable(fc.constant('a@example.com')) }),
       items: fc.array(line, { minLength: 1, maxLength: 3 }),
       delivery_fee: maybe(fc.constant('5.00')),
+      delivery: maybe(
+        fc.constantFrom(
+          { method: 'pickup' as const, due_at: '2026-03-11T12:00:00.000Z' },
+          { method: 'delivery' as const, address: { street: 'Rua Um', district: 'Centro', city: 'Recife' } },
+        ),
+      ),
     }),
   },
   cancelOrder: {
@@ -217,18 +221,25 @@ export const orderActs = {
       provider_refund_id: fc.constant('d1'),
     }),
   },
+  dispatchOrder: {
+    kind: 'order',
+    weight: 1,
+    command: dispatchOrder,
+    schema: MarkOrderInput,
+    input: fc.record({ id: place }),
+  },
   deliverOrder: {
     kind: 'order',
     weight: 1,
     command: deliverOrder,
-    schema: DeliverOrderInput,
+    schema: MarkOrderInput,
     input: fc.record({ id: place }),
   },
   undoDelivery: {
     kind: 'order',
     weight: 1,
     command: undoDelivery,
-    schema: DeliverOrderInput,
+    schema: MarkOrderInput,
     input: fc.record({ id: place }),
   },
   acknowledgeAlarm: {
