@@ -18,7 +18,7 @@ export const DeliveryInput = z
     if (method === 'delivery' || !address) return
     context.addIssue({ code: 'custom', path: ['address'], message: 'só é aceito com a entrega (delivery)' })
   })
-  .meta({ id: 'DeliveryInput' })
+  .meta({ id: 'OrderDeliveryInput' })
 type DeliveryInput = z.infer<typeof DeliveryInput>
 
 const NO_STREET = 'informe ao menos a rua: o cliente não tem endereço no cadastro'

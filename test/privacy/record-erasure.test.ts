@@ -17,7 +17,7 @@ const PAYMENT = { card: { last_four: '1234', brand: 'visa' }, pix: { qr_code: 'q
 const ORDER = {
   id: 9,
   provider_reference: 'order-9-x',
-  customer: { id: 7, external_id: null, name: 'Ana', email: 'a@x', document: '1' },
+  customer: { id: 7, external_id: null, name: 'Ana', email: 'a@x', document: '1', phone: '2' },
   payment: PAYMENT,
   payments: [PAYMENT],
 }

@@ -116,9 +116,9 @@ const OrderCustomer = z
   })
   .meta({ id: 'OrderCustomer' })
 
-const Delivery = z
+const OrderDelivery = z
   .strictObject({ method: z.enum(DELIVERY_METHODS), due_at: Timestamp.nullable(), address: Address.nullable() })
-  .meta({ id: 'Delivery' })
+  .meta({ id: 'OrderDelivery' })
 
 const OrderItem = z.strictObject(lineShape).meta({ id: 'OrderItem' })
 
@@ -223,7 +223,7 @@ export const OrderShape = z
     subtotal: Amount,
     delivery_fee: Amount,
     total: Amount,
-    delivery: Delivery.nullable(),
+    delivery: OrderDelivery.nullable(),
     delivery_state: z.enum(DELIVERY_STATES),
     metadata: ContractMetadata,
     payment: OrderPayment.nullable(),
