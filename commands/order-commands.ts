@@ -5,7 +5,17 @@ import { findCarrier, hasBeenPaid } from '#domain/order-states.ts'
 import type { SalePaymentDetails } from '#domain/payment-rules.ts'
 import { MetadataInput, toEventMetadata } from '#domain/record-values.ts'
 import { refuse, refuseField } from '#domain/refusals.ts'
-import { boundedText, Email, Id, NewExternalId, nameText, optionalText, orNone, Phone } from '#domain/text.ts'
+import {
+  boundedText,
+  Email,
+  Id,
+  NewExternalId,
+  nameText,
+  optionalText,
+  orNone,
+  Phone,
+  REQUIRED_FIELD,
+} from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, type DecisionContext, isRefusal, type NewEvent } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
@@ -36,7 +46,12 @@ import {
 type Placed = DataOf<'OrderPlaced'>
 
 const Buyer = z
-  .strictObject({ name: nameText(120), email: orNone(Email), document: orNone(Document), phone: orNone(Phone) })
+  .strictObject({
+    name: nameText(120).nullish(),
+    email: orNone(Email),
+    document: orNone(Document),
+    phone: orNone(Phone),
+  })
   .meta({ id: 'BuyerInput' })
 
 /**
@@ -55,9 +70,14 @@ export const OrderInput = z
     metadata: MetadataInput.nullish(),
   })
   .superRefine(({ customer, customer_id, customer_external_id }, context) => {
-    if (customer ?? customer_id ?? customer_external_id) return
-    const message = 'informe customer, customer_id ou customer_external_id'
-    context.addIssue({ code: 'custom', path: ['customer'], message })
+    if (customer?.name ?? customer_id ?? customer_external_id) return
+    if (customer) context.addIssue({ code: 'custom', path: ['customer', 'name'], message: REQUIRED_FIELD })
+    else
+      context.addIssue({
+        code: 'custom',
+        path: ['customer'],
+        message: 'informe customer, customer_id ou customer_external_id',
+      })
   })
 export type OrderInput = z.infer<typeof OrderInput>
 
@@ -105,7 +125,8 @@ export const placeOrder = command<OrderInput>({
 /** Buyer of the order: described fields, completed from the customer's record. */
 function buyerOf(known: Readonly<PersonRow> | null, described: z.infer<typeof Buyer> | null): Placed['customer'] {
   const { id = null, external_id = null, doc } = known ?? {}
-  const { name = doc?.name, email = doc?.email, document = doc?.document, phone = doc?.phone } = described ?? {}
+  const { email = doc?.email, document = doc?.document, phone = doc?.phone } = described ?? {}
+  const name = described?.name ?? doc?.name
   if (name === undefined) throw new Error('place order: input without a buyer passed validation')
   return { id, external_id, name, email: email ?? null, document: document ?? null, phone: phone ?? null }
 }

@@ -16,7 +16,7 @@ export const DeliveryInput = z
   .strictObject({ method: z.enum(DELIVERY_METHODS), due_at: Instant.nullish(), address: AddressInput.nullish() })
   .superRefine(({ method, address }, context) => {
     if (method === 'delivery' || !address) return
-    context.addIssue({ code: 'custom', path: ['address'], message: 'só é aceito com a entrega (delivery)' })
+    context.addIssue({ code: 'custom', path: ['address'], message: 'uma retirada não tem endereço' })
   })
   .meta({ id: 'OrderDeliveryInput' })
 type DeliveryInput = z.infer<typeof DeliveryInput>

@@ -182,6 +182,12 @@ export function formatPhone(number: string): string {
   return `${number.length > 11 ? '+55 ' : ''}(${own.slice(0, 2)}) ${own.slice(2, -4)}-${own.slice(-4)}`
 }
 
+/** Link that opens WhatsApp with a text, to a Brazilian number, or to one that is chosen there. */
+export function formatWhatsAppUrl(phone: string | null, text: string): string {
+  const digits = phoneKey(phone ?? '')
+  return `https://wa.me/${/^[1-9]{2}\d{8,9}$/.test(digits) ? `55${digits}` : ''}?text=${encodeURIComponent(text)}`
+}
+
 /** `01310100` becomes `01310-100`. */
 export const formatZipCode = (zip: string): string => `${zip.slice(0, 5)}-${zip.slice(5)}`
 

@@ -13,6 +13,7 @@ import { importRoutes } from './pages/import-pages.tsx'
 import { integrationsPage } from './pages/integration-page.tsx'
 import { inventoryPages } from './pages/inventory-pages.tsx'
 import { catalogPages, itemReactivation } from './pages/item-pages.tsx'
+import { newOrderPages } from './pages/new-order-pages.tsx'
 import { orderFile } from './pages/order-lists.tsx'
 import { orderPages } from './pages/order-page.tsx'
 import { orderCancellation, orderRefundPages } from './pages/order-refund-pages.tsx'
@@ -89,6 +90,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...categoryPages,
   ...importRoutes,
   ...financePages,
+  ...newOrderPages,
   ...orderPages,
   orderFile,
   ...orderCancellation,

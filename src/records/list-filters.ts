@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { CalendarDate } from '#domain/instant.ts'
-import { DELIVERY_STATES, ORDER_STATUSES } from '#domain/order-states.ts'
+import { DELIVERY_STATES, type DeliveryMethod, ORDER_STATUSES } from '#domain/order-states.ts'
 import { boundedText, ExternalId } from '#domain/text.ts'
 import { INVENTORY_STATUSES, MOVEMENT_KINDS } from '#events/catalog-events.ts'
 import { filterField, QueryId } from './field.ts'
@@ -17,6 +17,11 @@ export const RETURN_FILTERS = {
   cash_session_id: SALE_FILTERS.cash_session_id,
   returned_from: filterField('day', 'De', CalendarDate, { description: 'Devolvidas a partir deste dia.' }),
   returned_to: filterField('day', 'Até', CalendarDate, { description: 'Devolvidas até este dia, inclusive.' }),
+}
+
+export const DELIVERY_METHOD_NAMES: Readonly<Record<DeliveryMethod, string>> = {
+  delivery: 'Entrega',
+  pickup: 'Retirada na loja',
 }
 
 export const ORDER_FILTERS = {

@@ -150,7 +150,7 @@ describe('panel: payments and refunds of an order', () => {
     )
     expect(text).to.match(/Contestação do comprador R\$ 71,52 Contestação aberta/)
     expect(text).to.match(/Contestação Contestação aberta desde \d\d\/\d\d\/\d{4}/)
-    expect(textIn((await owner.get('/painel/loja')).html)).to.include('Pago Contestação aberta')
+    expect(textIn((await owner.get('/painel/loja')).html)).to.include('Pago A preparar Contestação aberta')
   })
 
   it('shows an alarm until an owner acknowledges it', async () => {
@@ -276,16 +276,13 @@ describe('panel: delivery of an order', () => {
       .not.to.include('Rua da Aurora')
       .and.not.to.include('98765')
     expect((await auditor.get(here)).html).not.to.include(`${here}/saida`)
-    expect((await auditor.submit(here, {}, `${here}/saida`)).status).to.equal(403)
+    expect((await auditor.post(`${here}/saida`, {})).status).to.equal(403)
   })
 
   it('tells the buyer district and city, never street or phone [ORDER-1253]', async () => {
     const { id, payment_url } = await paidDelivery({ method: 'delivery', due_at: '2026-11-21T15:00:00Z', address })
     await company.post(`/orders/${id}/dispatch`, {})
-    const page = await fetch(`${api.url}${new URL(payment_url).pathname}`, {
-      headers: { 'x-forwarded-proto': 'https' },
-    })
-    const html = await page.text()
+    const { html } = await browser(api.url).get(new URL(payment_url).pathname)
     expect(textIn(html))
       .to.include('Boa Vista, Recife')
       .and.to.include('21/11/2026 12:00')

@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import { fromCents } from '#domain/money.ts'
 import {
-  type DeliveryMethod,
   type DeliveryState,
   type DisputeStatus,
   hasBeenPaid,
@@ -36,7 +35,7 @@ import {
 } from '#queries/order-queries.ts'
 import { listInOrder, NEWEST_FIRST } from '#queries/record-queries.ts'
 import { wholeShape } from '#records/field.ts'
-import { ORDER_FILTERS } from '#records/list-filters.ts'
+import { DELIVERY_METHOD_NAMES, ORDER_FILTERS } from '#records/list-filters.ts'
 import { amountCell, listFile, metadataCell } from '../csv-files.ts'
 import { choiceInput, namedOptions, toOptions } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
@@ -144,11 +143,6 @@ export const DELIVERIES: Readonly<Record<DeliveryState, StateMark>> = {
   out_for_delivery: ['info', ORDER_FILTERS.delivery_state.names.out_for_delivery],
   ready_for_pickup: ['info', ORDER_FILTERS.delivery_state.names.ready_for_pickup],
   delivered: ['plain', ORDER_FILTERS.delivery_state.names.delivered],
-}
-
-export const DELIVERY_METHOD_NAMES: Readonly<Record<DeliveryMethod, string>> = {
-  delivery: 'Entrega',
-  pickup: 'Retirada na loja',
 }
 
 /** States of a buyer's dispute. */

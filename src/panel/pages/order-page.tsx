@@ -1,3 +1,4 @@
+import QRCode from 'qrcode'
 import { acknowledgeAlarm } from '#commands/order-commands.ts'
 import { deliverOrder, dispatchOrder, undoDelivery } from '#commands/order-delivery.ts'
 import { fromCents } from '#domain/money.ts'
@@ -10,11 +11,13 @@ import {
   formatPhone,
   formatTaxNumber,
   formatUnits,
+  formatWhatsAppUrl,
 } from '#domain/person-values.ts'
 import { may } from '#domain/rights.ts'
 import { netOfOrder, sumPaid } from '#projections/order-payments.ts'
 import { commissionKept, isUnseen, type OrderObject } from '#projections/orders.ts'
 import { findUnits, type UnitsOfItems, unitIn } from '#queries/item-queries.ts'
+import { DELIVERY_METHOD_NAMES } from '#records/list-filters.ts'
 import { formText } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { PageAction, PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
@@ -28,7 +31,6 @@ import { forgetAction, forgetPages } from './erase-person-pages.tsx'
 import {
   ALARMS,
   DELIVERIES,
-  DELIVERY_METHOD_NAMES,
   DISPUTES,
   getPresentTime,
   loadOrder,
@@ -53,7 +55,12 @@ async function showOrder(visit: PageContext): Promise<PanelPage | null> {
     <>
       <Alarms order={order} visit={visit} />
       {!readModel.moment && order.payment_url !== null && may(visit.session.permissions, 'sell') && (
-        <PaymentLink url={order.payment_url} />
+        <PaymentLink
+          order={order}
+          url={order.payment_url}
+          company={visit.session.companyName}
+          svg={await drawn(order.payment_url)}
+        />
       )}
       <DeliveryCard order={order} timezone={readModel.timezone} />
       <OrderFacts order={order} timezone={readModel.timezone} now={getPresentTime(visit)} />
@@ -74,17 +81,37 @@ async function showOrder(visit: PageContext): Promise<PanelPage | null> {
   }
 }
 
+const drawn = (url: string): Promise<string> =>
+  QRCode.toString(url, { type: 'svg', errorCorrectionLevel: 'M', margin: 4 })
+
+interface PaymentLinkProps {
+  readonly order: OrderObject
+  readonly url: string
+  readonly company: string
+  readonly svg: string
+}
+
+const textOf = ({ id, external_id, total, customer }: OrderObject, url: string, company: string): string =>
+  `Olá${customer.name ? `, ${customer.name}` : ''}! Seu pedido ${external_id ?? id} em ${company}: ${formatMoney(total)}. Pague por este link: ${url}`
+
 /** Link for sales by phone or messages. */
-const PaymentLink = ({ url }: { readonly url: string }) => (
+const PaymentLink = ({ order, url, company, svg }: PaymentLinkProps) => (
   <Card title="Link de pagamento">
+    {/* SVG paths from the library; they contain none of the text. */}
+    <div class="qr" role="img" aria-label="QR Code do link" dangerouslySetInnerHTML={{ __html: svg }} />
     <p>
       <a href={url} rel="noreferrer">
         {url}
       </a>
     </p>
-    <button type="button" data-copy={url}>
-      Copiar
-    </button>
+    <div class="actions">
+      <button type="button" data-copy={url}>
+        Copiar link
+      </button>
+      <a class="button" href={formatWhatsAppUrl(order.customer.phone, textOf(order, url, company))} rel="noreferrer">
+        Enviar por WhatsApp
+      </a>
+    </div>
     <p class="hint">Envie ao cliente. Quem tiver o link pode ver e pagar o pedido.</p>
   </Card>
 )

@@ -33,7 +33,7 @@ import { Alert, ButtonLink, Card, Facts, PanelBadge } from '../ui/page-parts.tsx
 import { ListTable } from '../ui/panel-list.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
 import { refusalMessage } from '../words/message-words.ts'
-import { OrderList } from './order-lists.tsx'
+import { ORDERS_PATH, OrderList } from './order-lists.tsx'
 
 const CONNECT_PATH = '/loja/conectar'
 
@@ -186,7 +186,9 @@ async function showOverview(visit: PageContext): Promise<PanelPage> {
   const seesAll = may(visit.session.permissions, 'see_company')
   const body = (
     <>
-      <Card title="Pedidos">{await OrderList({ visit, stores })}</Card>
+      <Card title="Pedidos" aside={!moment && <ButtonLink to={`${ORDERS_PATH}/novo`}>Novo pedido</ButtonLink>}>
+        {await OrderList({ visit, stores })}
+      </Card>
       <Card title="Lojas" aside={!moment && <ButtonLink to={`${PATH}/nova`}>Nova loja</ButtonLink>}>
         <StoreTable stores={stores} seesAll={seesAll} />
       </Card>

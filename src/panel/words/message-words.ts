@@ -38,6 +38,7 @@ export const FLASHES = {
   devolvida: 'Devolução registrada.',
   'cliente-da-venda': 'Cliente da venda informado.',
   'pedido-cancelado': 'Pedido cancelado.',
+  'pedido-criado': 'Pedido criado. Envie o link a quem compra.',
   'pedido-saiu': 'Andamento do pedido registrado.',
   'pedido-entregue': 'Pedido marcado como entregue.',
   'entrega-desfeita': 'Entrega desfeita: o pedido está a preparar.',

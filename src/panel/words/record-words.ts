@@ -15,6 +15,7 @@ import type { Envelope } from '#ledger/command.ts'
 import { COMPANY_FIELDS, PAYMENT_KIND_NAMES, PAYMENT_TYPE_FIELDS, STORE_FIELDS } from '#records/company-settings.ts'
 import { choiceNames, namesOfType } from '#records/field.ts'
 import { GOODS_ORIGIN_NAMES, ITEM_FIELDS } from '#records/items.ts'
+import { DELIVERY_METHOD_NAMES } from '#records/list-filters.ts'
 import { CUSTOMER_FIELDS } from '#records/persons.ts'
 import { eventName, rangesText } from './event-words.ts'
 import { PERMISSION_NAMES, ROLE_NAMES } from './message-words.ts'
@@ -56,7 +57,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
   },
   role: ROLE_NAMES,
   permissions: PERMISSION_NAMES,
-  method: { totp: 'aplicativo autenticador', passkey: 'chave de acesso' },
+  method: { ...DELIVERY_METHOD_NAMES, totp: 'aplicativo autenticador', passkey: 'chave de acesso' },
   reason: {
     count: 'Contagem',
     adjustment: 'Movimentação',
