@@ -160,7 +160,7 @@ describe('panel: online store', () => {
 
     it('show payments, commission and alarms [PANEL-26]', async () => {
       const id = await alarmedOrder(company, alias)
-      expect(await shown(HOME)).to.include('Pago Alerta')
+      expect(await shown(HOME)).to.include('Pago A preparar Alerta')
       expect(await shown(`${HOME}/pedidos/${id}`))
         .to.include('segundo pagamento aprovado')
         .and.to.include('Comissão do serviço R$ 3,47')

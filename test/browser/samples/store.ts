@@ -31,7 +31,9 @@ async function eventfulOrder(panel: TestPanel): Promise<number> {
     price: '46.30',
     stock: '5',
   })
-  const order = { store_alias: alias, customer: { name: 'Maria da Silva' } }
+  const address = { street: 'Rua da Aurora', number: '77', district: 'Boa Vista', city: 'Recife', state: 'PE' } as const
+  const customer = { name: 'Maria da Silva', phone: '81987654321' }
+  const order = { store_alias: alias, customer, delivery: { method: 'delivery', address } } as const
   const { id } = await company.run(placeOrder, { ...order, items: [{ catalog_item_id: item.id, quantity: '2' }] })
   await paymentTold(company, id, 'approved')
   const provider_payment_id = await paymentTold(company, id, 'approved')
@@ -47,6 +49,10 @@ export const storeSamples: Samples = {
   [HOME]: async (panel) => {
     await orderOf(panel)
     return HOME
+  },
+  [`${HOME}/pedidos/novo`]: async (panel) => {
+    await storeOf(panel)
+    return `${HOME}/pedidos/novo`
   },
   [`${HOME}/pedidos/:id`]: async (panel) => `${HOME}/pedidos/${await eventfulOrder(panel)}`,
   [`${HOME}/pedidos/:id/esquecer`]: async (panel) => `${HOME}/pedidos/${await orderOf(panel)}/esquecer`,
