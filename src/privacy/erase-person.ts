@@ -327,7 +327,7 @@ const eraseImports = (tx: Transaction, companyId: number): Promise<unknown> =>
 async function eraseRefusedSales(tx: Transaction, companyId: number, customerIds: readonly number[]): Promise<void> {
   if (customerIds.length === 0) return
   const found = await tx.query<{ offline_id: string }>(FIND_OFFLINE_IDS, [companyId, customerIds])
-  const erased = new Set<CustomerName>([...customerIds, ...found.rows.map(({ offline_id }) => offline_id)])
+  const erased = new Set<NamedCustomer>([...customerIds, ...found.rows.map(({ offline_id }) => offline_id)])
   const { rows } = await tx.query<{ id: number; payload: string }>(FIND_REFUSED_SALES, [
     companyId,
     `:"?(${customerIds.join('|')})"?[,}]`,
@@ -338,13 +338,13 @@ async function eraseRefusedSales(tx: Transaction, companyId: number, customerIds
   await tx.query(WRITE_REFUSED_SALES, [companyId, named.map(({ id }) => id), named.map(({ payload }) => payload)])
 }
 
-function withoutCustomers(payload: string, erased: ReadonlySet<CustomerName>, id: number) {
+function withoutCustomers(payload: string, erased: ReadonlySet<NamedCustomer>, id: number) {
   const kept = eraseSale(payload, (customer) => erased.has(customer))
   return kept === null ? [] : { id, payload: kept }
 }
 
 /** The rest of a sale that names an erased customer; null if it names none. */
-export function eraseSale(payload: string, isForgotten: (customer: CustomerName) => boolean): string | null {
+export function eraseSale(payload: string, isForgotten: (customer: NamedCustomer) => boolean): string | null {
   const sale = JSON.parse(payload) as Json
   const customer = customerIn(sale)
   if (customer === null || !isForgotten(customer)) return null
@@ -354,10 +354,10 @@ export function eraseSale(payload: string, isForgotten: (customer: CustomerName)
 }
 
 /** A customer as a till's sale names it: the id, or the identifier that the till gave. */
-export type CustomerName = number | string
+export type NamedCustomer = number | string
 
 /** The customer in a till's sale, in any of its forms; null if there is none. */
-export function customerIn(sale: unknown): CustomerName | null {
+export function customerIn(sale: unknown): NamedCustomer | null {
   if (!isJsonObject(sale)) return null
   const { customer_id, customer, offline_customer_id } = sale
   for (const named of [customer_id, customer]) {

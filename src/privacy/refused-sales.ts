@@ -5,7 +5,7 @@ import { JsonMoney, toCents } from '#domain/money.ts'
 import { OFFLINE_SALE_STATUSES } from '#events/sale-events.ts'
 import { createTimeSlicer } from '#lib/fair-sharing.ts'
 import type { Database } from '#postgres/database.ts'
-import { type CustomerName, customerIn, eraseSale } from './erase-person.ts'
+import { customerIn, eraseSale, type NamedCustomer } from './erase-person.ts'
 
 /** Result of one uploaded sale. */
 export type SaleResult = RecordedSale | ResolvedSale | RefusedUpload
@@ -122,9 +122,9 @@ async function keep(
   pool: Database,
   { companyId, userId }: { readonly companyId: number; readonly userId: number },
   refused: readonly Refusal[],
-  forgotten: ReadonlySet<CustomerName>,
+  forgotten: ReadonlySet<NamedCustomer>,
 ): Promise<KeptRow[]> {
-  const isForgotten = (customer: CustomerName) => forgotten.has(customer)
+  const isForgotten = (customer: NamedCustomer) => forgotten.has(customer)
   const { rows } = await pool.query<KeptRow>(KEEP, [
     companyId,
     userId,
@@ -149,7 +149,7 @@ async function findForgotten(
   pool: Database,
   companyId: number,
   refused: readonly Refusal[],
-): Promise<ReadonlySet<CustomerName>> {
+): Promise<ReadonlySet<NamedCustomer>> {
   const named = [...new Set(refused.map(({ customer }) => customer).filter((customer) => customer !== null))]
   if (named.length === 0) return new Set()
   const { rows } = await pool.query<{ id: number | null; offline_id: string | null }>({
@@ -230,7 +230,7 @@ function distinct(entries: readonly RefusalRow[], digests: readonly (Digest | un
 interface Refusal extends Digest {
   readonly result: RefusedUpload
   readonly times: number
-  readonly customer: CustomerName | null
+  readonly customer: NamedCustomer | null
   readonly takings: Takings | null
 }
 

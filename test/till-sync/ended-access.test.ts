@@ -76,7 +76,7 @@ describe('uploads after the end of access', () => {
     expect((await company.get('/tills')).body.data[0].missing).to.deep.equal([])
   })
 
-  it('know what was made after it by the last number that the till named, whatever its clock says [TILL-1320]', async () => {
+  it('are late from the last number that the till named on, whatever its clock says [TILL-1320]', async () => {
     const [known, later] = [await chain.next(sale('a', minutes(-5))), await chain.next(sale('b', minutes(-4)))]
     await till.call('GET', '/sync/status', undefined, { till: `${chain.id}/1` })
     await end()
