@@ -86,6 +86,37 @@ export async function listApiKeys(reader: Pick<Reader, 'query'>, limit: number |
   return rows.map(listedKey)
 }
 
+/** A key, or a store's connection to the provider, that ends soon. */
+interface ExpiringAccess {
+  readonly kind: 'key' | 'store'
+  readonly id: number
+  readonly name: string
+  readonly expires_at: string
+}
+
+/** Days before the end. */
+const WARNED_DAYS = 14
+
+/** What ends within two weeks of real time, soonest first. */
+export async function findExpiringAccess(reader: Pick<Reader, 'query'>): Promise<readonly ExpiringAccess[]> {
+  const { rows } = await reader.query<ExpiringAccess>({
+    name: 'expiring_access',
+    text: `with ending as (
+             select 'key' as kind, k.id, k.doc ->> 'name' as name, k.expires_at from ${t.api_keys} k
+             where k.company_id = $1 and k.revoked_at is null
+             union all
+             select 'store', s.id, s.alias, (s.doc #>> '{connection,expires_at}')::timestamptz from ${t.stores} s
+             where s.company_id = $1 and s.enabled and s.doc #>> '{connection,refusal}' is null)
+           select * from ending
+           where expires_at > clock_timestamp() and expires_at < clock_timestamp() + interval '${WARNED_DAYS} days'
+           order by expires_at, kind, id limit $2`,
+    values: [MOST_EXPIRING],
+  })
+  return rows
+}
+
+const MOST_EXPIRING = 10
+
 /** One of them. */
 export async function getApiKey(reader: Reader, id: number): Promise<ListedApiKey | null> {
   const { rows } = await reader.query<ListedKeyRow>({

@@ -140,6 +140,8 @@ export interface OpenSide {
   readonly pending: Sum
   /** Pending accounts due before today. */
   readonly overdue: Sum
+  /** Due today or tomorrow. */
+  readonly due_soon: Sum
 }
 
 interface OpenAccounts {
@@ -151,7 +153,8 @@ interface OpenAccounts {
 const side = (table: keyof OpenAccounts): string => `(
   select json_build_object(
            'pending', ${sumColumn('open_cents', 'true')},
-           'overdue', ${sumColumn('open_cents', 'due_date < $2::date')})
+           'overdue', ${sumColumn('open_cents', 'due_date < $2::date')},
+           'due_soon', ${sumColumn('open_cents', 'due_date between $2::date and $2::date + 1')})
   from ${t[table]} where company_id = $1 and status = 'pending' and deleted_at is null) as ${table}`
 
 const OPEN_ACCOUNTS = { name: 'panel_open_accounts', text: `select ${side('receivables')}, ${side('payables')}` }

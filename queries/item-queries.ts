@@ -55,7 +55,10 @@ const OWN_TEXT = `case when t.category_id is not null and g.id is null
 /** A text of digits or of a time needs no escapes. */
 const quoted = (column: string): string => `coalesce('"' || ${column} || '"', 'null')`
 
-const RUNS_OUT = `t.type = 'product' and s.stock <= coalesce(t.min_stock, 0)`
+/** A variant that has had no goods yet: it is new, not sold out. */
+const IS_UNSTOCKED = `t.parent_id is not null and s.stock = 0 and s.stock_updated_at = t.doc ->> 'created_at'`
+
+const RUNS_OUT = `t.type = 'product' and s.stock <= coalesce(t.min_stock, 0) and not (${IS_UNSTOCKED})`
 
 const WITH_STOCK = `join ${t.item_stocks} s on s.company_id = t.company_id and s.id = t.id`
 
@@ -124,7 +127,7 @@ const searchListing: Listing<Omit<ItemSearch, 'q'> & { readonly q?: readonly str
     q,
     type,
     category_id,
-    out_of_stock: (value) => `${value}::boolean and s.stock <= 0`,
+    out_of_stock: (value) => `${value}::boolean and s.stock <= 0 and not (${IS_UNSTOCKED})`,
     low_stock,
   },
 }

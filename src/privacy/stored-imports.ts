@@ -43,6 +43,15 @@ export async function readImport(
   return row ? { content: vault.open(row.file, sealOf(owner)), uploadedAt: row.uploaded_at } : null
 }
 
+/** Kind of the file that a person has uploaded and not imported; null without one. */
+export async function findOpenImport(pool: Database, { companyId, userId }: ImportOwner): Promise<string | null> {
+  const { rows } = await pool.query<{ kind: string }>(
+    `select kind from ops.imports where company_id = $1 and user_id = $2 and uploaded_at > now() - interval '1 hour'`,
+    [companyId, userId],
+  )
+  return rows[0]?.kind ?? null
+}
+
 /** Changes a file for as long as it is kept, unless another upload has replaced it. */
 export async function changeImport(
   { pool, vault }: Keeping,

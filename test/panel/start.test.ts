@@ -2,8 +2,10 @@ import { expect } from 'chai'
 import { h } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { createStore } from '#commands/store-commands.ts'
+import { dateInZone } from '#domain/instant.ts'
 import { FirstStepsCard } from '#panel/pages/first-steps-pages.tsx'
-import { Todo } from '#panel/pages/start-page.tsx'
+import { Todo } from '#panel/pages/needs-you.tsx'
+import { storeImport } from '#privacy/stored-imports.ts'
 import { offlineSaleOf, upload } from '../support/offline-sales.ts'
 import { alarmedOrder } from '../support/orders.ts'
 import { textIn, usePanelUser } from '../support/panel.ts'
@@ -76,6 +78,37 @@ describe('panel: start page', () => {
       .and.to.include('A pagar R$ 1.234,56 1 conta em aberto, vencidas: 1 (R$ 1.234,56)')
     const { html } = await user.get('/painel')
     expect(html).to.match(/href="\/painel\/vendas\?sold_from=[-\d]{10}&amp;sold_to=[-\d]{10}&amp;status=completed"/)
+  })
+
+  it('names what falls due, ends within two weeks or is unfinished [PANEL-1303]', async () => {
+    const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
+    const day = (days: number) => dateInZone(inDays(days), 'America/Sao_Paulo')
+    const account = { description: 'Aluguel', amount: '10.00' }
+    for (const days of [0, 1, 2]) await company.post('/finance/payables', { ...account, due_date: day(days) })
+    await company.post('/finance/receivables', { ...account, due_date: day(1) })
+    const { id } = await company.newKey(['catalog:read'], inDays(13))
+    await company.newKey(['catalog:read'], inDays(15))
+    await storeImport(api.core, { companyId: company.id, userId: user.id }, 'items', Buffer.from('Nome;Preço'))
+    const { html } = await user.get('/painel')
+    expect(textIn(html))
+      .to.include('2 contas a pagar vencem até amanhã · R$ 20,00')
+      .and.to.include('1 conta a receber vence até amanhã · R$ 10,00')
+      .and.to.include('1 importação por terminar: Catálogo')
+    expect(html.match(/chave de API/g)).to.have.length(1)
+    expect(html).to.include(`/painel/integracoes/chaves/${id}"`).and.to.include('/painel/catalogo/importar/conferir')
+  })
+
+  it('does not miss stock of a variant that has had none yet [PANEL-1304]', async () => {
+    const create = async (fields: object) =>
+      (await company.post('/catalog/items', { price: '9.00', ...fields })).body.data.id as number
+    const parent_id = await create({ name: 'Camiseta', stock: '1' })
+    const variant = await create({ name: 'Camiseta P', stock: '0', parent_id, variant: { size: 'P' } })
+    expect(await shown()).not.to.include('Precisa de você')
+    expect((await company.get('/stock/low')).body.data).to.deep.equal([])
+    for (const quantity of ['1', '-1'])
+      await company.call('PATCH', `/catalog/items/${variant}`, { stock_adjustment: quantity })
+    expect(await shown()).to.include('1 produto sem estoque')
+    expect((await company.get('/catalog/items?low_stock=true')).body.data).to.have.length(1)
   })
 
   it('charts a period by hour or day, and reports invalid periods [PANEL-120] [PANEL-123]', async () => {
@@ -189,7 +222,8 @@ describe('panel: start page', () => {
   })
 })
 
-const NONE = { pending: { count: 0, amount: '0.00' }, overdue: { count: 0, amount: '0.00' } }
+const NO_SUM = { count: 0, amount: '0.00' }
+const NONE = { pending: NO_SUM, overdue: NO_SUM, due_soon: NO_SUM }
 const NOTHING = {
   timezone: 'America/Sao_Paulo',
   refused: 0,
@@ -197,6 +231,8 @@ const NOTHING = {
   refusedMovements: 0,
   gaps: [],
   cash: [],
+  others: [],
+  today: '2026-03-11',
   alarmed: 0,
   to_deliver: 0,
   late: 0,
@@ -225,7 +261,8 @@ describe('panel: to-do list of the start page', () => {
         late: 1,
         failing: [{ webhook_id: 7, url: 'https://loja.example/gancho', outage_since: '2026-03-10T12:00:00.000Z' }],
         receivables: { ...NONE, overdue: { count: 1, amount: '5.00' } },
-        payables: { ...NONE, overdue: { count: 2, amount: '7.00' } },
+        payables: { ...NONE, overdue: { count: 2, amount: '7.00' }, due_soon: { count: 1, amount: '3.00' } },
+        others: [{ to: '/loja/lojas/1', tone: 'warn', count: 1, words: 'conexão' }],
         stock: { ...NOTHING.stock, out: 4, low: 3 },
       }),
     )
@@ -243,11 +280,24 @@ describe('panel: to-do list of the start page', () => {
       ['/painel/loja?status=paid&amp;delivery_state=open', '1 pedido pago com entrega atrasada'],
       ['/painel/loja?status=paid&amp;delivery_state=open', '3 pedidos pagos a entregar'],
       ['/painel/integracoes/webhooks/7', '1 webhook com falhas desde 10/03/2026 09:00: https://loja.example/gancho'],
+      ['/painel/loja/lojas/1', '1 conexão'],
       ['/painel/contas-a-pagar?view=overdue', '2 contas vencidas a pagar · R$ 7,00'],
+      [
+        '/painel/contas-a-pagar?due_from=2026-03-11&amp;due_to=2026-03-12',
+        '1 conta a pagar vence até amanhã · R$ 3,00',
+      ],
       ['/painel/contas-a-receber?view=overdue', '1 conta vencida a receber · R$ 5,00'],
       ['/painel/catalogo/reposicao', '3 produtos acabando'],
       ['/painel/catalogo?out_of_stock=on', '4 produtos sem estoque'],
     ])
+  })
+
+  it('shows the five most urgent tasks, and folds the others', () => {
+    const others = Array.from({ length: 7 }, (_, at) => ({ to: '/', tone: 'warn' as const, count: 1, words: `t${at}` }))
+    const html = renderToString(h(Todo, { ...NOTHING, others }))
+    const [shown = '', folded = ''] = html.split('<details>')
+    expect(textIn(shown)).to.include('t4').and.not.to.include('t5')
+    expect(textIn(folded)).to.include('Mais 2').and.to.include('t6')
   })
 
   it('guides a new company to its first sale, and disappears after it', () => {
