@@ -379,6 +379,10 @@ const supplierOf = (input: CreateSupplierInput): SupplierFields => ({
 
 export const createSupplier = createPerson(supplierKind, supplierOf)
 
+/** Event of a supplier that is made within another decision; its name is free. */
+export const createdSupplier = (id: number, input: CreateSupplierInput): NewEvent =>
+  supplierKind.created(id, supplierOf(input))
+
 /** Body of PUT /suppliers/by-external/{external_id}, and each item of a batch. */
 export const ReplaceSupplierInput = z
   .strictObject({ ...wholeShape(SUPPLIER_FIELDS), external_id: NewExternalId })

@@ -21,6 +21,7 @@ import { companiesProjection, companysTime, companyView, onCompanysClock, ownCom
 import { docView, projection } from './define-projection.ts'
 import { payablesProjection, payableView, receivablesProjection, receivableView } from './finance.ts'
 import { fiscalDocumentsProjection, offlineSalesProjection } from './fiscal-documents.ts'
+import { goodsReceiptById, goodsReceiptsProjection } from './goods-receipts.ts'
 import { READ_MODEL_NUMBER } from './number.ts'
 import { offlineRecordsProjection } from './offline-records.ts'
 import { paymentKeysProjection } from './order-payments.ts'
@@ -61,6 +62,7 @@ const projections = [
   stockProjection,
   inventoriesProjection,
   priceChangesProjection,
+  goodsReceiptsProjection,
   gtinHoldersProjection,
   barcodeHoldersProjection,
   variantCountsProjection,
@@ -118,6 +120,7 @@ const views: ReadModel['views'] = {
   category: docView(categoryById),
   catalog_item: catalogItemView,
   stock_movement: stockMovementView,
+  goods_receipt: docView(goodsReceiptById),
   inventory: docView(inventoryById),
   price_change: docView(priceChangeById),
   sale: docView(saleById),
@@ -161,6 +164,7 @@ export const RECORD_ROWS: Readonly<Partial<Record<RecordKind, readonly [table: s
   supplier: ['suppliers', 'id'],
   category: ['categories', 'id'],
   catalog_item: ['catalog_items', 'id'],
+  goods_receipt: ['goods_receipts', 'id'],
   inventory: ['inventories', 'id'],
   price_change: ['price_changes', 'id'],
   sale: ['sales', 'id'],

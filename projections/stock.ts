@@ -230,6 +230,16 @@ export const stockProjection = projection('stock', [itemStocks, stockMovements],
       }
     },
   },
+  GoodsStocked: {
+    refs: (event) => event.data.lines.map(({ catalog_item_id }) => stockById(catalog_item_id)),
+    apply(rows, event) {
+      const record = `goods_receipt/${event.data.id}`
+      for (const [place, { catalog_item_id: id, after, unit_cost }] of event.data.lines.entries()) {
+        if (after === null || !rows.wants(stockById(id))) continue
+        moveStock(rows, event, { id, after }, { kind: 'purchase', unit_cost, record }, place)
+      }
+    },
+  },
   SaleCompleted: takesStock,
   OfflineSaleCompleted: takesStock,
   SaleReturned: {

@@ -61,9 +61,9 @@ const maskedRecord = (kind: RecordKind): string =>
   )
 
 /** Members with costs, of records and events. */
-const COSTS = ['cost', 'unit_cost']
+const COSTS = ['cost', 'unit_cost', 'total_cost']
 /** Such a member in a record's JSON text: inside a string its quotes would be escaped. */
-const COST = /"(cost|unit_cost)"\s*:\s*(?:"[^"]*"|-?\d[\d.]*)/g
+const COST = /"(cost|unit_cost|total_cost)"\s*:\s*(?:"[^"]*"|-?\d[\d.]*)/g
 
 /** The value with all costs replaced by null, in JSON texts too. */
 export function maskCosts<T>(value: T): T {
@@ -311,6 +311,7 @@ export const RULES = {
   downloads: OPEN,
   fiscal_documents: { own: OWN_ROWS.fiscal_documents },
   queued_erasures: OPEN,
+  goods_receipts: { own: 'all', isPayable: true },
   gtin_holders: OPEN,
   installation_checkpoints: OPEN,
   installation_entries: OPEN,
@@ -351,6 +352,7 @@ export const RULES = {
   shared_links: OPEN,
   stores: OPEN,
   rollup_states: { own: 'all', ownRollup: OWN_ROLLUPS.rollup_states },
+  supplier_items: OPEN,
   suppliers: { own: 'all', persons: masked(suppliers, 'supplier', SEARCHED) },
   sync_tokens: OPEN,
   table_checks: OPEN,

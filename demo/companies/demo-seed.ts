@@ -12,6 +12,7 @@ import { replaceCustomer } from '#commands/person-commands.ts'
 import { CreateStoreInput, createPaymentType, createStore } from '#commands/store-commands.ts'
 import { changePassword, createUser } from '#commands/user-commands.ts'
 import { type Config, WrongSetting } from '#config/config.ts'
+import { dateInZone } from '#domain/instant.ts'
 import { parseScopes } from '#domain/rights.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
@@ -24,6 +25,7 @@ import { fullReader } from '#queries/reader.ts'
 import type { Core } from '#service/core.ts'
 import { DEMO_COMPANIES, type DemoCompany } from './demo-companies.ts'
 import { fillMonth } from './demo-month.ts'
+import { writeDemoNfe } from './demo-nfe.ts'
 
 const access = z.object({
   id: z.number(),
@@ -225,8 +227,11 @@ export function seedDemo(core: Core, { baseUrl, demoFile, soldUntil }: SeedOptio
       }
       const ensured = await ensureAccess(core, companyId, demo, access)
       companies.push(ensured)
-      if (soldUntil !== undefined && index === 0)
+      if (soldUntil !== undefined && index === 0) {
+        const { cnpj, timezone } = demo.company
+        await writeDemoNfe(join(dirname(demoFile), 'nfe.xml'), cnpj, dateInZone(soldUntil, timezone))
         await fillMonth(core, companyId, { demo, store: ensured.store?.alias ?? null, now: soldUntil })
+      }
     }
     await writeDemoFile(demoFile, { base_url: baseUrl, companies })
     return true

@@ -19,7 +19,7 @@ const DIGIT_ZERO = 48
 /** Access key of a fiscal document: 44 upper-case characters without blanks, with a valid check digit. */
 export const AccessKey = limitedText(100, EXPECTED)
   .overwrite((key) => key.replace(/\s/g, '').toUpperCase())
-  .refine((key) => FORM.test(key) && key.endsWith(checkDigitOf(key)), { error: EXPECTED, abort: true })
+  .refine((key) => FORM.test(key) && key.endsWith(computeKeyDigit(key)), { error: EXPECTED, abort: true })
   .refine((key) => MONTH.test(key), NO_MONTH)
   .refine((key) => STATES.has(key.slice(0, 2)), NO_STATE)
   .refine((key) => isCnpj(readAccessKey(key).cnpj), NO_CNPJ)
@@ -57,9 +57,9 @@ export const withoutZeros = (text: string): string =>
     .toUpperCase()
     .replace(/^0+(?=\d+$)/, '')
 
-/** Modulo 11 with weights 2 to 9 from the right. A letter counts as its ASCII distance from '0', as in a CNPJ. */
-function checkDigitOf(key: string): string {
-  const places = [...key.slice(0, -1)].toReversed()
+/** Check digit of the first 43 characters: modulo 11 with weights 2 to 9 from the right. A letter counts as its ASCII distance from '0', as in a CNPJ. */
+export function computeKeyDigit(key: string): string {
+  const places = [...key.slice(0, 43)].toReversed()
   const sum = places.reduce((total, place, n) => total + (place.charCodeAt(0) - DIGIT_ZERO) * (2 + (n % 8)), 0)
   const rest = sum % 11
   return String(rest < 2 ? 0 : 11 - rest)

@@ -50,6 +50,7 @@ export const RECORD_KINDS = [
   'category',
   'catalog_item',
   'stock_movement',
+  'goods_receipt',
   'inventory',
   'price_change',
   'sale',

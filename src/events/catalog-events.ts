@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { ITEM_TAX_FIELDS } from '#domain/fiscal-values.ts'
 import { PRICE_RULE_KINDS } from '#domain/price-rules.ts'
-import { eventType, id, instant, metadata, money, quantity, text } from './event-definitions.ts'
+import { date, eventType, id, instant, metadata, money, quantity, text } from './event-definitions.ts'
 
 /** Kinds of stock movements; the first three follow from sales and refunds. */
 export const MOVEMENT_KINDS = ['sale', 'cancel', 'return', 'purchase', 'count', 'loss', 'adjustment'] as const
@@ -120,6 +120,38 @@ export const priceEvents = {
   PriceChangeCancelled: eventType('price_change', {}),
   /** Prices are as before; `left` as above. */
   PriceChangeUndone: eventType('price_change', { left: z.array(id) }),
+} as const
+
+/** Goods that a supplier delivered, with its document or by hand. Suppliers, items and payables made with it have own events. */
+export const goodsReceiptEvents = {
+  GoodsReceived: eventType('goods_receipt', {
+    /** Of the NF-e; null by hand. */
+    access_key: text.nullable(),
+    /** Number of the document, as people know it. */
+    reference: text.nullable(),
+    issued_on: date.nullable(),
+    supplier_id: id.nullable(),
+    payable_ids: z.array(id),
+    total_cost: money,
+  }),
+  /** What came of each product, up to 1,000; stocks are null where they are not tracked. */
+  GoodsStocked: eventType('goods_receipt', {
+    supplier_id: id.nullable(),
+    lines: z.array(
+      z.strictObject({
+        catalog_item_id: id,
+        /** The supplier's code and unit, under which item and factor are remembered; null by hand. */
+        code: text.nullable(),
+        unit: text.nullable(),
+        /** Own units in one of the supplier's. */
+        factor: quantity,
+        quantity,
+        before: quantity.nullable(),
+        after: quantity.nullable(),
+        unit_cost: money,
+      }),
+    ),
+  }),
 } as const
 
 export const INVENTORY_STATUSES = ['open', 'applied', 'discarded'] as const

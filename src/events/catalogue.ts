@@ -4,7 +4,7 @@ import type { Envelope, NewEvent } from '#ledger/command.ts'
 import type { PersonalField } from '#ledger/sealed-fields.ts'
 import { accountEvents } from './account-events.ts'
 import { cashEvents } from './cash-events.ts'
-import { catalogEvents, inventoryEvents, priceEvents } from './catalog-events.ts'
+import { catalogEvents, goodsReceiptEvents, inventoryEvents, priceEvents } from './catalog-events.ts'
 import { companyEvents, storeEvents } from './company-events.ts'
 import { type EventType, eventType, id, instant, newVersion, type PersonalMark, text } from './event-definitions.ts'
 import { orderEvents } from './order-events.ts'
@@ -172,7 +172,7 @@ export const EVENT_AREAS = {
   clientes: customerEvents,
   fornecedores: supplierEvents,
   catalogo: { ...catalogEvents, ...priceEvents },
-  inventarios: inventoryEvents,
+  inventarios: { ...inventoryEvents, ...goodsReceiptEvents },
   vendas: saleEvents,
   caixas: { ...cashEvents, ...tillEvents },
   contas: accountEvents,
@@ -189,6 +189,7 @@ export const EVENT_TYPES = {
   ...catalogEvents,
   ...priceEvents,
   ...inventoryEvents,
+  ...goodsReceiptEvents,
   ...saleEvents,
   ...cashEvents,
   ...tillEvents,

@@ -177,6 +177,8 @@ export interface PageRoute extends Common {
 export interface FormRoute extends Common {
   /** Whether the form accepts a file. */
   readonly takesFile?: true
+  /** Of its file; those of a spreadsheet by default. */
+  readonly maxFileBytes?: number
   submit(submission: FormSubmission): Promise<PanelPage | Redirect | null>
   /** Shows a submitted form without executing it, after the user had to log in again. */
   refill?(submission: FormSubmission): Promise<PanelPage | null>

@@ -19,7 +19,7 @@ import type { KeyedSemaphore } from '#lib/fair-sharing.ts'
 import { countPending, type PendingCounts } from '#queries/company-queries.ts'
 import { PACK_DOWNLOAD, packDownload } from './audit-pack-pages.tsx'
 import { fileTurns, RECEIPT_FILE_PATH, receiptFileDownload, sendFile } from './csv-files.ts'
-import { FILE_FORM_BYTES, fileForm, formText, isFileForm } from './forms/panel-form.ts'
+import { fileForm, fileFormBytes, formText, isFileForm } from './forms/panel-form.ts'
 import { linkRoutes } from './link-pages.tsx'
 import { placeholderPage, unreachableMoment } from './moment-pages.tsx'
 import {
@@ -119,8 +119,8 @@ interface FormLimits {
   readonly parameterLimit: number
 }
 
-/** About a hundred thousand characters. */
-const FORM_LIMITS: FormLimits = { limit: 400_000, parameterLimit: 1_000 }
+/** About a hundred thousand characters; five fields for each line of an NF-e. */
+const FORM_LIMITS: FormLimits = { limit: 400_000, parameterLimit: 6_000 }
 
 /** For the login, which needs no session. */
 const LOGIN_LIMITS: FormLimits = { limit: 16_384, parameterLimit: 20 }
@@ -150,19 +150,18 @@ const UNCOUNTED_BYTES = 16_384
 /** Parses a form, with a file if its page accepts one. */
 function parserOf(room: BodyBudget, authenticator: ApiAuthenticator): RequestHandler {
   const plain = formParser(room, FORM_LIMITS)
-  const withFile = fileForm(room)
   const find = routeAt(PANEL_ROUTES)
   return async (request, response, next) => {
     const route = request.method === 'POST' ? find('POST', request.path) : undefined
     const takesFile = route && 'submit' in route && route.takesFile && isFileForm(request.get('content-type'))
-    const limit = takesFile ? FILE_FORM_BYTES : FORM_LIMITS.limit
+    const limit = takesFile ? fileFormBytes(route.maxFileBytes) : FORM_LIMITS.limit
     // Browsers announce the size of their forms: others count as the largest.
     const bytes = declaredBytes(request, limit) ?? limit
     if (takesFile || bytes > UNCOUNTED_BYTES) {
       const { companyId } = (response.locals.place as ResponseTarget).visit.session
       await chargeOrRefuse((company, size) => authenticator.charge(company, size), response, companyId, bytes)
     }
-    return takesFile ? withFile(request, response, next) : plain(request, response, next)
+    return takesFile ? fileForm(room, limit)(request, response, next) : plain(request, response, next)
   }
 }
 

@@ -9,6 +9,7 @@ import { brandForms, companyPages, settingsPages, testCompanyPages } from './pag
 import { companyTillPages, tillsPages } from './pages/company-tills.tsx'
 import { deliveryPages } from './pages/delivery-pages.tsx'
 import { firstStepsPages } from './pages/first-steps-pages.tsx'
+import { goodsReceiptPages } from './pages/goods-receipt-pages.tsx'
 import { importRoutes } from './pages/import-pages.tsx'
 import { integrationsPage } from './pages/integration-page.tsx'
 import { inventoryPages } from './pages/inventory-pages.tsx'
@@ -82,6 +83,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...inventoryPages,
   ...pricePages,
   ...priceChangePages,
+  ...goodsReceiptPages,
   ...catalogPages,
   stockForm,
   ...itemReactivation,

@@ -61,6 +61,8 @@ function movedItems({ type, data }: Envelope): readonly number[] {
       return [(data as DataOf<'StockMovementRecorded'>).catalog_item_id]
     case 'InventoryApplied':
       return (data as DataOf<'InventoryApplied'>).stocks.map(({ catalog_item_id }) => catalog_item_id)
+    case 'GoodsStocked':
+      return distinct((data as DataOf<'GoodsStocked'>).lines)
     case 'SaleCompleted':
     case 'OfflineSaleCompleted':
       return distinct(stockMoves((data as DataOf<'SaleCompleted'>).items))

@@ -33,7 +33,7 @@ const IMPERSONAL = [
   ...['gtin', 'ncm', 'cest', ...ITEM_TAX_FIELDS].map((field) => `items[].${field}`),
   'payments[].card.nsu payments[].card.authorization payments[].card.acquirer_cnpj payments[].end_to_end_id',
   // Reasons of actions, refusals and manual recordings, and notes about them.
-  'reason note warnings[].found warnings[].expected listed[]',
+  'lines[].code lines[].unit reason note warnings[].found warnings[].expected listed[]',
 ].flatMap((line) => line.split(' '))
 
 /** A shop's own, which it shows to everyone. */

@@ -193,6 +193,20 @@ export const EVERY_EVENT = ledgerOf(
       prices: [{ catalog_item_id: 3, before: '11.90', after: '5.60' }],
     }),
     event('PriceChangeCancelled', { id: 2 }),
+    event('GoodsReceived', {
+      ...{ id: 1, access_key: '35', reference: 'NF-e 1', issued_on: '2026-03-09', supplier_id: 1 },
+      ...{ payable_ids: [4], total_cost: '24.00' },
+    }),
+    event('GoodsStocked', {
+      id: 1,
+      supplier_id: 1,
+      lines: [
+        {
+          ...{ catalog_item_id: 3, code: 'A1', unit: 'CX', factor: '12.000', quantity: '12.000' },
+          ...{ before: '11.000', after: '23.000', unit_cost: '2.00' },
+        },
+      ],
+    }),
     from('pdv', saleCompleted({ id: 8, external_id: 'x', items: [line, line] })),
     event('CatalogItemDeactivated', { id: 3 }),
     event('SaleCancelled', { id: 8, reason: null, restock: [{ catalog_item_id: 3, quantity: '2.000' }] }),

@@ -8,20 +8,18 @@ import { MAX_FILE_BYTES } from '#panel/import/sheet.ts'
 import { refusalMessage } from '../words/message-words.ts'
 import { type Kind, paragraphInput } from './input-kinds.ts'
 
-/** Includes the other parts of the form. */
-export const FILE_FORM_BYTES = MAX_FILE_BYTES + 20_000
+/** Bytes of a form with a file, of the largest that its page takes. */
+export const fileFormBytes = (mostOfFile = MAX_FILE_BYTES): number => mostOfFile + 20_000
 
 const TYPE = 'multipart/form-data'
 
-const readBody = express.raw({ type: TYPE, limit: FILE_FORM_BYTES })
-
 /** Reads a form with a file: its fields become the request's body, the file `response.locals.file`. */
 export const fileForm =
-  (room: BodyBudget): RequestHandler =>
+  (room: BodyBudget, limit: number): RequestHandler =>
   (request, response, next) => {
-    holdBody(room, FILE_FORM_BYTES, request, response)
-    readBody(request, response, (error?: unknown) => {
-      if (error !== undefined) return next(bodyProblem(error, FILE_FORM_BYTES, request))
+    holdBody(room, limit, request, response)
+    express.raw({ type: TYPE, limit })(request, response, (error?: unknown) => {
+      if (error !== undefined) return next(bodyProblem(error, limit, request))
       const { body } = request as { body: unknown }
       const form = Buffer.isBuffer(body) ? readMultipart(body, request.get('content-type') ?? '') : null
       if (!form) return next(new Problem('malformed_json'))

@@ -175,7 +175,7 @@ function localAttributes(attributes: Attributes): Attributes {
  * Parser whose depth and attributes are bounded, its elements by `onElement`; it expands no entities but those of XML
  * itself.
  */
-function createParser({ open, text, close }: Elements, onElement: () => void) {
+export function createParser({ open, text, close }: Elements, onElement: () => void) {
   const parser = sax.parser(true, {})
   let [depth, attributes] = [0, 0]
   parser.onerror = () => {
@@ -204,7 +204,7 @@ function createParser({ open, text, close }: Elements, onElement: () => void) {
 }
 
 /** Bytes that are parsed at a time: some 2 ms. */
-const PIECE = 8_192
+export const PIECE = 8_192
 
 function* piecesOf(chunk: Buffer): Generator<Buffer> {
   for (let at = 0; at < chunk.length; at += PIECE) yield chunk.subarray(at, at + PIECE)

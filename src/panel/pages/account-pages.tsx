@@ -26,7 +26,6 @@ import {
   searchAccounts,
   sumAccounts,
 } from '#queries/account-queries.ts'
-import { supplierListing } from '#queries/person-queries.ts'
 import { ACCOUNT_FIELDS, ACCOUNT_SEARCH, ACCOUNT_STATE } from '#records/accounts.ts'
 import { wholeShape } from '#records/field.ts'
 import { offersApproval } from '../approval.ts'
@@ -40,7 +39,7 @@ import { type ListRequest, listFiltered, type QuickFilter } from '../ui/panel-li
 import { type RecordPages, recordPages } from '../ui/record-pages.tsx'
 import { type Account, AccountBadge, type AccountPages, AccountSumsCard, toAccountState } from './account-parts.tsx'
 import { ACQUIRERS_PATH, acquirersPage } from './acquirer-pages.tsx'
-import { debtorPages, PAYABLE, RECEIVABLE, SEARCHED_CUSTOMER } from './debtor-pages.tsx'
+import { debtorPages, PAYABLE, RECEIVABLE, SEARCHED_CUSTOMER, SEARCHED_SUPPLIER } from './debtor-pages.tsx'
 import type { PaymentWords } from './payment-form.tsx'
 import { InstallmentsCard, installmentText, PaymentsCard, receiptPages, reversalPages } from './payment-pages.tsx'
 import { partyField } from './person-form.tsx'
@@ -295,12 +294,7 @@ const payablePages = accountPages<SupplierOfPayable>({
   byParty: PAYABLE.words.all,
   listing: payableListing,
   party: {
-    label: 'Fornecedor',
-    path: '/fornecedores',
-    table: 'suppliers',
-    listing: supplierListing,
-    owed: { side: PAYABLE.side, path: PAYABLE.accounts, verb: 'a pagar' },
-    field: 'supplier_id',
+    ...SEARCHED_SUPPLIER,
     of: ({ supplier_id, supplier_name }) => ({ id: supplier_id, name: supplier_name }),
   },
   create: { schema: withInstallments(CreatePayableInput), command: createPayable },

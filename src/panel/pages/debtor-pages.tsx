@@ -13,7 +13,7 @@ import {
   openBalanceOfParty,
   type PartyBalance,
 } from '#queries/open-balances.ts'
-import { customerListing } from '#queries/person-queries.ts'
+import { customerListing, supplierListing } from '#queries/person-queries.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PageRoute, PanelPage, Section } from '../panel-route.ts'
 import { AsOfForm } from '../record-history.tsx'
@@ -191,7 +191,7 @@ export async function PartyBalanceCard({ visit, side, id, actions }: PartyOwedPr
   )
 }
 
-/** Customers, as one is chosen in a form. */
+/** Customers and suppliers, as one is chosen in a form. */
 export const SEARCHED_CUSTOMER: SearchedParty = {
   label: 'Cliente',
   path: '/clientes',
@@ -199,6 +199,15 @@ export const SEARCHED_CUSTOMER: SearchedParty = {
   listing: customerListing,
   owed: { side: RECEIVABLE.side, path: RECEIVABLE.accounts, verb: 'deve' },
   field: 'customer_id',
+}
+
+export const SEARCHED_SUPPLIER: SearchedParty = {
+  label: 'Fornecedor',
+  path: '/fornecedores',
+  table: 'suppliers',
+  listing: supplierListing,
+  owed: { side: PAYABLE.side, path: PAYABLE.accounts, verb: 'a pagar' },
+  field: 'supplier_id',
 }
 
 const ROWS = 50

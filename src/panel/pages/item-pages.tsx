@@ -311,6 +311,8 @@ export const catalogPages = recordPages<Item>({
       { label: 'Categorias', to: `${PATH}/categorias` },
       { label: 'Reposição', to: RUNNING_OUT_PATH },
       { label: 'Inventários', to: INVENTORIES_PATH },
+      { label: 'Entrada por NF-e', to: '/catalogo/entradas/nfe' },
+      { label: 'Entradas', to: '/catalogo/entradas' },
       { label: 'Movimentação', to: MOVEMENTS_PATH },
       { label: 'Importar', to: `${PATH}/importar` },
     ],

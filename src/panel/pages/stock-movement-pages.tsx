@@ -46,7 +46,12 @@ const balanceText = (balance: string | null): string =>
   balance === null ? 'Não controla estoque' : formatQuantity(balance).replace('-', '−')
 
 /** Records with a page of their own. */
-const RECORD_TEXTS: Readonly<Record<string, string>> = { sale: 'da venda', order: 'do pedido', inventory: 'nº' }
+const RECORD_TEXTS: Readonly<Record<string, string>> = {
+  sale: 'da venda',
+  order: 'do pedido',
+  inventory: 'nº',
+  goods_receipt: 'da entrada',
+}
 
 /** What moved the stock, with a link to the sale or order. */
 const Cause = ({ movement }: { readonly movement: ShownMovement }) => {

@@ -121,28 +121,25 @@ interface FieldListProps {
 }
 
 /** Fields of a form, one after the other; folded ones in a part that opens on demand, and if one has an error. */
-export const FieldList = ({ fields, filled }: FieldListProps) => (
-  <div class="fields">
-    {runsOf(fields).map(({ fold, run }) => {
-      const parts = run.map(([name, field]) => (
-        <FieldPart
-          key={name}
-          name={name}
-          field={field}
-          filled={filled}
-          isFirstWrong={name === firstWrong(fields, filled)}
-        />
-      ))
-      if (fold === undefined) return parts
-      return (
-        <details key={fold} class="fold" open={run.some(([name]) => filled.errors[name])}>
-          <summary>{fold}</summary>
-          <div class="fields">{parts}</div>
-        </details>
-      )
-    })}
-  </div>
-)
+export const FieldList = ({ fields, filled }: FieldListProps) => {
+  const wrong = firstWrong(fields, filled)
+  return (
+    <div class="fields">
+      {runsOf(fields).map(({ fold, run }) => {
+        const parts = run.map(([name, field]) => (
+          <FieldPart key={name} name={name} field={field} filled={filled} isFirstWrong={name === wrong} />
+        ))
+        if (fold === undefined) return parts
+        return (
+          <details key={fold} class="fold" open={run.some(([name]) => filled.errors[name])}>
+            <summary>{fold}</summary>
+            <div class="fields">{parts}</div>
+          </details>
+        )
+      })}
+    </div>
+  )
+}
 
 interface FieldRun {
   readonly fold: string | undefined

@@ -87,6 +87,8 @@ export interface RecordPages<R extends { id: number }> {
     readonly flash?: FlashCode
     /** Whether another user may approve what this one may not create. */
     needsApproval?(visit: PageContext): boolean
+    /** A second button shows what the form would record. */
+    readonly showsChanges?: true
   }
   /** Absent if records cannot be updated. */
   readonly update?: {
@@ -252,6 +254,7 @@ const createPages = <R extends { id: number }>({
     label: 'Salvar',
     back: () => path,
     fields: (_, visit) => fields(visit),
+    ...(create.showsChanges && { showsChanges: true }),
     ...(create.needsApproval && { needsApproval: (_: object, visit: PageContext) => !!create.needsApproval?.(visit) }),
     problem,
     schema: create.schema,

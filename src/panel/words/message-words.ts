@@ -19,6 +19,7 @@ export const FLASHES = {
   'item-reativado': 'Item reativado.',
   estoque: 'Estoque alterado.',
   contado: 'Contagem registrada.',
+  entrada: 'Entrada registrada.',
   variacoes: 'Variações criadas.',
   marca: 'Logotipo gravado.',
   'marca-excluida': 'Logotipo excluído.',

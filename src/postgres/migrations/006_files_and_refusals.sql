@@ -39,7 +39,7 @@ create index refused_sales_resolved on ops.refused_sales (greatest(resolved_at, 
 create table ops.imports (
   company_id bigint not null,
   user_id bigint not null,
-  kind text not null check (kind in ('items', 'customers', 'suppliers')),
+  kind text not null check (kind in ('items', 'customers', 'suppliers', 'nfe')),
   file bytea not null,
   uploaded_at timestamptz not null default now(),
   master_key_id bytea generated always as (substring(file from 2 for 8)) stored references ops.master_keys,

@@ -1,5 +1,8 @@
 import { expect } from 'chai'
 import { changePrices } from '#commands/price-commands.ts'
+import { ReceiveGoodsInput, receiveGoods } from '#commands/receive-goods.ts'
+import { createNfeXml } from '#demo/companies/demo-nfe.ts'
+import { storeImport } from '#privacy/stored-imports.ts'
 import type { TestPanel } from '../../support/browser.ts'
 import type { Samples } from './sample.ts'
 
@@ -32,6 +35,18 @@ async function inventoryOf(panel: TestPanel): Promise<number> {
   const id = await make(panel, '/stock/inventories', { name: 'Mercearia, novembro' })
   await panel.company.post(`/stock/inventories/${id}/counts`, { items: [{ catalog_item_id, quantity: '38' }] })
   return id
+}
+
+/** Goods of a new supplier, to be paid in two parts. */
+async function receiptOf(panel: TestPanel): Promise<number> {
+  const catalog_item_id = await itemOf(panel, { stock: '40' })
+  const input = ReceiveGoodsInput.parse({
+    supplier: { document: '11444777000161', name: 'Atacado São Jorge e Filhos Ltda' },
+    ...{ reference: 'NF-e 1234, série 1', new_items: [] },
+    lines: [{ catalog_item_id, code: '2040', unit: 'CX', quantity: '10', factor: '12', cost: SAMPLE_COST }],
+    bills: ['2026-02-10', '2026-03-10'].map((due_date) => ({ due_date, amount: '1234.50' })),
+  })
+  return (await panel.company.run(receiveGoods, input)).id
 }
 
 /** Items with stock, without stock, and without a stock count. */
@@ -78,6 +93,20 @@ export const catalogSamples: Samples = {
   [`${HOME}/inventarios/:id`]: async (panel) => `${HOME}/inventarios/${await inventoryOf(panel)}`,
   [`${HOME}/inventarios/:id/aplicar`]: async (panel) => `${HOME}/inventarios/${await inventoryOf(panel)}/aplicar`,
   [`${HOME}/inventarios/:id/descartar`]: async (panel) => `${HOME}/inventarios/${await inventoryOf(panel)}/descartar`,
+  [`${HOME}/entradas`]: async (panel) => {
+    await receiptOf(panel)
+    return `${HOME}/entradas`
+  },
+  [`${HOME}/entradas/novo`]: async () => `${HOME}/entradas/novo`,
+  [`${HOME}/entradas/:id`]: async (panel) => `${HOME}/entradas/${await receiptOf(panel)}`,
+  [`${HOME}/entradas/nfe`]: async () => `${HOME}/entradas/nfe`,
+  [`${HOME}/entradas/nfe/conferir`]: async ({ api, company, owner }) => {
+    const lines = [{ cProd: '7', xProd: 'BISCOITO AGUA E SAL 400 G', qCom: '24', vProd: '100.00' }]
+    const { xml } = createNfeXml({ buyer: '11222333000181', lines, bills: [['2026-02-10', '100.00']], number: ++made })
+    const owned = { companyId: company.id, userId: owner.id }
+    await storeImport({ pool: api.core.pool, vault: api.core.vault }, owned, 'nfe', Buffer.from(xml))
+    return `${HOME}/entradas/nfe/conferir`
+  },
   [`${HOME}/categorias`]: async (panel) => {
     await categoryOf(panel)
     return `${HOME}/categorias`

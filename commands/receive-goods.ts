@@ -1,0 +1,290 @@
+import * as z from 'zod'
+import { AccessKey } from '#domain/fiscal-values.ts'
+import {
+  DocumentNumber,
+  parseDocumentNumber,
+  quantityReceived,
+  type ReceivedPart,
+  totalCostOf,
+  unitCostOf,
+} from '#domain/goods-cost.ts'
+import { CalendarDate } from '#domain/instant.ts'
+import { fromThousandths, MAX_THOUSANDTHS, Quantity, toThousandths } from '#domain/money.ts'
+import { type Refusal, refuse, refuseField, refuseForgotten } from '#domain/refusals.ts'
+import { Id, optionalText } from '#domain/text.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
+import { accept, command, type DecisionContext, isRefusal, type NewEvent } from '#ledger/command.ts'
+import { parseSubject } from '#ledger/projection.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import { type ItemRow, itemById } from '#projections/catalog.ts'
+import { goodsReceiptByKey, SUPPLIERS_WITH_DOCUMENT } from '#projections/goods-receipts.ts'
+import { supplierById, supplierByName } from '#projections/people.ts'
+import { getStock, IDS_PER_EVENT } from '#projections/stock.ts'
+import { PositiveMoney } from '#records/accounts.ts'
+import { Document, SUPPLIER_FIELDS } from '#records/persons.ts'
+import type { Party } from './account-commands.ts'
+import { CreateItemInput, createItem } from './item-commands.ts'
+import { NO_STOCK_OF_SERVICES } from './item-input.ts'
+import { createdSupplier, namesLike } from './person-commands.ts'
+import { payableSide } from './receivables-payables.ts'
+import { refuseDuplicate } from './record-commands.ts'
+import { normalizeQuantity, UNKNOWN_ITEM } from './stock-commands.ts'
+
+/** As the layout of NF-e: lines of a note, and instalments of its bill. */
+export const [MAX_RECEIPT_LINES, MAX_RECEIPT_BILLS] = [990, 120]
+
+const ReceiptLine = z
+  .strictObject({
+    catalog_item_id: Id.nullish(),
+    /** Place in `new_items`. */
+    new_item: z.int().min(0).nullish(),
+    code: optionalText(60),
+    unit: optionalText(20),
+    /** In the supplier's unit. */
+    quantity: DocumentNumber,
+    /** Own units in one of the supplier's. */
+    factor: Quantity,
+    /** Of the whole line, in reais. */
+    cost: DocumentNumber,
+  })
+  .refine(({ catalog_item_id, new_item }) => (catalog_item_id ?? null) === null || (new_item ?? null) === null, {
+    path: ['catalog_item_id'],
+    message: 'informe o item ou um novo, não os dois',
+  })
+
+/** A supplier of the company, or the one with this CPF or CNPJ, who is made if there is none. */
+const ReceiptSupplier = z.union([
+  z.strictObject({ id: Id }),
+  z.strictObject({
+    document: Document,
+    name: SUPPLIER_FIELDS.name.whole,
+    trade_name: SUPPLIER_FIELDS.trade_name.whole,
+  }),
+])
+
+export const ReceiveGoodsInput = z.strictObject({
+  /** Of the NF-e: each is received once. */
+  access_key: AccessKey.nullish(),
+  reference: optionalText(100),
+  issued_on: CalendarDate.nullish(),
+  supplier: ReceiptSupplier.nullish(),
+  new_items: z.array(CreateItemInput).max(MAX_RECEIPT_LINES),
+  lines: z.array(ReceiptLine).min(1, 'informe ao menos um produto').max(MAX_RECEIPT_LINES),
+  bills: z.array(z.strictObject({ due_date: CalendarDate, amount: PositiveMoney })).max(MAX_RECEIPT_BILLS),
+})
+export type ReceiveGoodsInput = z.infer<typeof ReceiveGoodsInput>
+
+/** Names that a new supplier may get, the best first. */
+const namesOf = (supplier: ReceiveGoodsInput['supplier']): string[] =>
+  supplier && 'name' in supplier ? [supplier.name, ...namesLike(supplier.name, supplier.document)] : []
+
+/**
+ * Records goods of a supplier: their stock and cost, how the supplier calls them, and the accounts to pay. Supplier and
+ * items that do not exist are made with it. Who may move stock and edit payables may do all of it.
+ */
+export const receiveGoods = command<ReceiveGoodsInput>({
+  permission: 'adjust_stock',
+  isAlone: true,
+  needs: ({ access_key, supplier, lines, new_items }) => [
+    ...(access_key ? [goodsReceiptByKey(access_key)] : []),
+    ...(supplier && 'id' in supplier ? [supplierById(supplier.id)] : []),
+    ...namesOf(supplier).map(supplierByName),
+    ...lines.flatMap(({ catalog_item_id }) => (catalog_item_id ? [itemById(catalog_item_id)] : [])),
+    ...new_items.flatMap((item) => createItem.needs(item)),
+  ],
+  needsMore: (rows, { new_items }) => new_items.flatMap((item) => createItem.needsMore?.(rows, item) ?? []),
+  lookup: (_rows, { supplier }) => ({
+    ...SUPPLIERS_WITH_DOCUMENT,
+    values: [supplier && 'document' in supplier ? supplier.document : null],
+  }),
+  decide(rows, input, context) {
+    const granted = context.permit('edit_payables')
+    if (isRefusal(granted)) return granted
+    const { access_key = null, reference = null, issued_on = null } = input
+    const same = access_key && refuseDuplicate('access_key', rows.get(goodsReceiptByKey(access_key)), null)
+    if (same) return same
+    const id = context.nextId('goods_receipt')
+    const supplier = findSupplier(rows, input, context)
+    if (isRefusal(supplier)) return supplier
+    const goods = receivedGoods(rows, input)
+    if (isRefusal(goods)) return goods
+    const made = makeItems(rows, input, goods, context)
+    if (isRefusal(made)) return made
+    const stocked = stockGoods(rows, goods, made.ids)
+    if (isRefusal(stocked)) return stocked
+    const bills = payablesOf(input, supplier.party, id, context)
+    const received = event('GoodsReceived', {
+      ...{ id, access_key, reference, issued_on, supplier_id: supplier.party?.id ?? null },
+      payable_ids: bills.map(({ payable_id }) => payable_id),
+      total_cost: totalCostOf(goods.map(({ part }) => part.cost)),
+    })
+    const lines = event('GoodsStocked', { id, supplier_id: supplier.party?.id ?? null, lines: stocked })
+    const costs = costChanges(goods)
+    const events = [
+      ...[received, ...supplier.events, ...made.events, lines, ...costs],
+      ...bills.map(({ created }) => created),
+    ]
+    return accept('created', received.subject, events)
+  },
+})
+
+interface FoundSupplier {
+  readonly party: Party | null
+  /** That make a new one. */
+  readonly events: readonly NewEvent[]
+}
+
+function findSupplier(rows: Rows, { supplier }: ReceiveGoodsInput, { found, nextId }: DecisionContext) {
+  if (!supplier) return { party: null, events: [] } satisfies FoundSupplier
+  if ('id' in supplier) {
+    const known = rows.get(supplierById(supplier.id))
+    if (!known || known.deleted_at) return refuseField('supplier', 'fornecedor não encontrado')
+    const { id, external_id, doc } = known
+    if (doc.forgotten_at !== null || doc.forgetting_due_on !== null) return refuseForgotten(`supplier/${id}`)
+    return { party: { id, external_id, name: doc.name }, events: [] } satisfies FoundSupplier
+  }
+  const [known] = found as readonly Party[]
+  if (known) return { party: known, events: [] } satisfies FoundSupplier
+  const name = namesOf(supplier).find((one) => rows.get(supplierByName(one)) === null)
+  if (name === undefined) return refuseField('supplier', 'já há outros fornecedores com este nome: altere o nome deles')
+  const id = nextId('supplier')
+  const { document, trade_name } = supplier
+  const events = [createdSupplier(id, { name, document, trade_name })]
+  return { party: { id, external_id: null, name }, events } satisfies FoundSupplier
+}
+
+/** A line with what it brings. */
+interface ReceivedGoods {
+  readonly line: ReceiveGoodsInput['lines'][number]
+  readonly part: ReceivedPart
+  /** Own units. */
+  readonly quantity: string
+  readonly unit_cost: string
+  /** Known item; null for a new one. */
+  readonly item: Readonly<ItemRow> | null
+}
+
+/** The goods of all lines, or what is wrong with them. */
+function receivedGoods(rows: Rows, { lines, new_items }: ReceiveGoodsInput): ReceivedGoods[] | Refusal {
+  const fields: Record<string, string[]> = {}
+  const goods = lines.flatMap((line, at): ReceivedGoods[] => {
+    const part = {
+      quantity: parseDocumentNumber(line.quantity) ?? 0n,
+      factor: line.factor,
+      cost: parseDocumentNumber(line.cost) ?? 0n,
+    }
+    const [quantity, unit_cost] = [quantityReceived(part), unitCostOf([part])]
+    const item = line.catalog_item_id ? rows.get(itemById(line.catalog_item_id)) : null
+    const problem = problemOf(line, item, new_items.length)
+    if (problem) fields[`lines[${at}].catalog_item_id`] = [problem]
+    else if (quantity === null)
+      fields[`lines[${at}].quantity`] = ['deve dar mais que zero, e não demais, em unidades suas']
+    else if (unit_cost === null) fields[`lines[${at}].cost`] = ['dá um custo unitário grande demais']
+    else return [{ line, part, quantity, unit_cost, item }]
+    return []
+  })
+  return Object.keys(fields).length > 0 ? refuse('validation_failed', { fields, unknown_fields: [] }) : goods
+}
+
+function problemOf({ new_item }: ReceivedGoods['line'], item: Readonly<ItemRow> | null, made: number): string | null {
+  if (typeof new_item === 'number') return new_item < made ? null : UNKNOWN_ITEM
+  if (!item || item.deleted_at) return UNKNOWN_ITEM
+  return item.type === 'service' ? NO_STOCK_OF_SERVICES : null
+}
+
+interface MadeItems {
+  /** Of `new_items`, in their order. */
+  readonly ids: readonly number[]
+  readonly events: readonly NewEvent[]
+}
+
+/** The new items, which begin with no stock and with the cost of their goods. */
+function makeItems(
+  rows: Rows,
+  { new_items }: ReceiveGoodsInput,
+  goods: readonly ReceivedGoods[],
+  context: DecisionContext,
+): MadeItems | Refusal {
+  const made: { readonly id: number; readonly events: readonly NewEvent[] }[] = []
+  const codes = new Set<string>()
+  for (const [at, item] of new_items.entries()) {
+    const parts = goods.flatMap(({ line, part }) => (line.new_item === at ? [part] : []))
+    if (parts.length === 0) return refuseField(`new_items[${at}]`, 'nenhuma linha traz este produto')
+    const own = [item.barcode, item.external_id && `externo ${item.external_id}`].filter(
+      (code) => typeof code === 'string',
+    )
+    if (own.some((code) => codes.has(code))) return refuseField(`new_items[${at}].barcode`, 'repete outro produto novo')
+    for (const code of own) codes.add(code)
+    const stocked = { ...item, type: 'product' as const, stock: '0', cost: unitCostOf(parts) }
+    const decision = createItem.decide(rows, stocked, context)
+    if (isRefusal(decision)) return inNewItem(decision, at)
+    made.push({ id: parseSubject(decision.subject).id, events: decision.events })
+  }
+  return { ids: made.map(({ id }) => id), events: made.flatMap(({ events }) => events) }
+}
+
+/** A refusal of a new item, with the item named in its fields. */
+function inNewItem({ refused, details = {} }: Refusal, at: number): Refusal {
+  const { fields, field } = details as { fields?: Record<string, string[]>; field?: string }
+  const place = `new_items[${at}]`
+  if (fields) {
+    const named = Object.entries(fields).map(([name, told]) => [`${place}.${name}`, told])
+    return refuse(refused, { ...details, fields: Object.fromEntries(named) })
+  }
+  return refuse(refused, field === undefined ? details : { ...details, field: `${place}.${field}` })
+}
+
+type StockedLine = DataOf<'GoodsStocked'>['lines'][number]
+
+/** Stocks after each line; what the company does not count stays uncounted. */
+function stockGoods(rows: Rows, goods: readonly ReceivedGoods[], ids: readonly number[]): StockedLine[] | Refusal {
+  if (goods.length > IDS_PER_EVENT) throw new Error(`${goods.length} lines of a goods receipt`)
+  const stocks = new Map<number, string | null>()
+  const lines: StockedLine[] = []
+  for (const [at, { line, item, quantity, unit_cost }] of goods.entries()) {
+    const id = item ? item.id : (ids[line.new_item as number] as number)
+    const before = stocks.has(id) ? (stocks.get(id) ?? null) : item ? getStock(rows, id) : '0.000'
+    const thousandths = before === null ? null : toThousandths(before) + toThousandths(quantity)
+    if (thousandths !== null && thousandths > MAX_THOUSANDTHS)
+      return refuseField(`lines[${at}].quantity`, 'o estoque resultante é grande demais')
+    const after = thousandths === null ? null : fromThousandths(thousandths)
+    stocks.set(id, after)
+    const { code = null, unit = null, factor } = line
+    lines.push({
+      ...{ catalog_item_id: id, code, unit, factor: normalizeQuantity(factor) },
+      ...{ quantity, before, after, unit_cost },
+    })
+  }
+  return lines
+}
+
+/** New costs of known items, each over all of its lines. */
+function costChanges(goods: readonly ReceivedGoods[]): NewEvent[] {
+  const parts = new Map<Readonly<ItemRow>, ReceivedPart[]>()
+  for (const { item, part } of goods) if (item) parts.set(item, [...(parts.get(item) ?? []), part])
+  return [...parts].flatMap(([item, received]) => {
+    const cost = unitCostOf(received)
+    return cost === item.doc.cost ? [] : [event('CatalogItemUpdated', { id: item.id, changes: { cost } })]
+  })
+}
+
+/** The accounts to pay, one for each instalment. */
+function payablesOf(
+  { bills, reference }: ReceiveGoodsInput,
+  supplier: Party | null,
+  receipt: number,
+  { nextId, origin }: DecisionContext,
+): { readonly payable_id: number; readonly created: NewEvent }[] {
+  const ids = bills.map(() => nextId('payable'))
+  const [group] = ids
+  return bills.map(({ due_date, amount }, at) => {
+    const payable_id = ids[at] as number
+    const created = payableSide.created(payable_id, {
+      ...{ external_id: null, description: reference ?? `Entrada ${receipt}`, amount, due_date, metadata: null },
+      ...payableSide.party.recorded(supplier),
+      ...{ origin: origin === 'api' ? ('api' as const) : ('pdv' as const), sale_id: null },
+      ...(bills.length > 1 && { installment: { group: group as number, number: at + 1, count: bills.length } }),
+    })
+    return { payable_id, created }
+  })
+}
