@@ -2,6 +2,7 @@ import { dateInZone, inZone } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { type PaymentAmounts, sumReceived } from '#domain/payment-rules.ts'
 import type { Metadata } from '#domain/record-values.ts'
+import { searchText } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, type Ref, type Table, table } from '#ledger/table.ts'
@@ -95,6 +96,8 @@ interface AccountColumns {
   due_date: string
   settled_on: string | null
   installment_group: number | null
+  /** Description and external id. */
+  search: string
 }
 
 export type AccountRow<P> = RecordRow<AccountObject<P>> & AccountColumns
@@ -115,6 +118,7 @@ function accountTable<P>(name: 'receivables' | 'payables'): Table<AccountRow<P>>
       due_date: 'date',
       settled_on: 'date',
       installment_group: 'bigint',
+      search: 'text',
       deleted_at: 'timestamptz',
       ...changedColumns,
       doc: 'json',
@@ -318,6 +322,7 @@ function accountKind<P>(
       due_date: doc.due_date,
       settled_on: doc.settled_on,
       installment_group: doc.installment?.group ?? null,
+      search: searchText(doc.description, doc.external_id),
     }),
   })
   return {

@@ -10,8 +10,9 @@ import {
   type PaymentLinks,
   withPaymentUrl,
 } from '#domain/order-states.ts'
-import type { PersonPart } from '#domain/person-values.ts'
+import { type PersonPart, phoneKey } from '#domain/person-values.ts'
 import type { Metadata } from '#domain/record-values.ts'
+import { searchText } from '#domain/text.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { parseSubject, type ReadModel, type RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
@@ -187,6 +188,9 @@ export interface OrderRow extends ChangedFields {
   expires_at: string | null
   /** The buyer's customer record. */
   customer_id: number | null
+  /** Name, document and e-mail of the buyer, and the external id. */
+  search: string
+  phone_key: string | null
   /** Erased parts of buyer and payers; null if none. */
   forgotten: readonly PersonPart[] | null
   /** Whether an alarm is not acknowledged. */
@@ -216,6 +220,8 @@ export const orders = table<OrderRow>('orders', {
     attempted_at: 'timestamptz',
     expires_at: 'timestamptz',
     customer_id: 'bigint',
+    search: 'text',
+    phone_key: 'text',
     forgotten: 'json',
     has_open_alarm: 'boolean',
     delivery_state: 'text',
@@ -280,6 +286,7 @@ function changeOrder(
     ...row,
     status: doc.status,
     expires_at: nextExpiry(doc.payments),
+    ...searchedOf(doc),
     has_open_alarm: doc.alarms.some(isUnseen),
     delivery_state: doc.delivery_state,
     ...stamp(event),
@@ -302,6 +309,11 @@ const changing = <E extends OrderEvent>(
  * not match this order.
  */
 const referenceOf = (event: EventOf<'OrderPlaced'>): string => `order-${event.data.id}-${event.id}`
+
+const searchedOf = ({ customer: { name, document, email, phone }, external_id }: OrderObject) => ({
+  search: searchText(name, document, email, external_id),
+  phone_key: phone && phoneKey(phone),
+})
 
 function orderObject(event: EventOf<'OrderPlaced'>, timezone: string): OrderObject {
   const { id, external_id, store_alias, customer, items, subtotal, delivery_fee, total, delivery } = event.data
@@ -369,6 +381,7 @@ export const ordersProjection = projection('orders', [orders], {
         attempted_at: null,
         expires_at: null,
         customer_id: doc.customer.id,
+        ...searchedOf(doc),
         forgotten: null,
         has_open_alarm: false,
         delivery_state: doc.delivery_state,

@@ -326,7 +326,7 @@ export const RULES = {
   offline_records: OPEN,
   offline_returns: { own: OWN_ROWS.offline_returns },
   offline_sales: { own: OWN_ROWS.offline_sales },
-  orders: { own: OWN_ROWS.orders, persons: masked(orders, 'order') },
+  orders: { own: OWN_ROWS.orders, persons: masked(orders, 'order', { search: `''`, phone_key: 'null' }) },
   payable_payments: { own: 'all', persons: masked(payablePayments, 'payable'), isPayable: true },
   payables: { own: 'all', persons: masked(payables, 'payable'), isPayable: true },
   payment_keys: OPEN,

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import pg from 'pg'
 import { createItem, updateItem } from '#commands/item-commands.ts'
 import { createReceivable } from '#commands/receivables-payables.ts'
+import { createStore } from '#commands/store-commands.ts'
 import { dateInZone } from '#domain/instant.ts'
 import { formatMoney } from '#domain/person-values.ts'
 import type { Role } from '#domain/rights.ts'
@@ -57,7 +58,10 @@ describe('panel: search', () => {
       '(11) 98765-4321': [ofCustomer],
       '+55 11 98765-4321': [ofCustomer],
       '98765-4321': [ofCustomer],
-      '765-4321': [],
+      '765-4321': [ofCustomer],
+      '4321': [ofCustomer],
+      '9876': [ofCustomer],
+      '321': [],
       '%': [],
       '': [],
     }
@@ -69,10 +73,58 @@ describe('panel: search', () => {
     expect(textIn((await user.get('/painel/busca?q=nada')).html)).to.include('Nada encontrado com “nada”.')
   })
 
-  it('reads an integer as a sale number and 1.234,50 as an amount [PANEL-147]', () => {
+  it('reads a number as id, amount and phone, 125 as 125,00 to 125,99 [PANEL-147, PANEL-1256]', () => {
     expect(parseSearchText(' nº 12 ')).to.deep.include({ id: 12, cents: null })
-    expect(parseSearchText('R$ 1.234,50')).to.deep.include({ id: null, cents: 123450 })
+    expect(parseSearchText('R$ 1.234,50')).to.deep.include({ id: null, cents: { from: 123450, to: 123450 } })
     expect(parseSearchText('12,5')).to.deep.include({ id: null, cents: null })
+    expect(parseSearchText('125')).to.deep.include({ id: 125, cents: { from: 12500, to: 12599 }, phone: null })
+    expect(parseSearchText('R$ 1.250').cents).to.deep.equal({ from: 125000, to: 125099 })
+    expect(parseSearchText('+55 (81) 4321').phone).to.equal('55814321')
+    expect(parseSearchText('4321').phone).to.equal('4321')
+  })
+
+  it('finds orders by number, buyer, phone and amount, as far as the user may see [PANEL-1256]', async () => {
+    const alias = `busca-${company.id}`
+    await company.run(createStore, { alias, commission_percentage: '5', sandbox: true })
+    const customer = { name: 'Bia Conceição', phone: '(81) 99123-7788', document: '11144477735' }
+    const items = [{ description: 'Cesta', quantity: '1', unit_price: '125.90' }]
+    const order = { store_alias: alias, external_id: 'LOJA-77', customer, items }
+    const { id } = (await company.post('/orders', order)).body.data
+    const orders = async (q: string, who = user) => {
+      const { html } = await who.get(`/painel/busca?q=${encodeURIComponent(q)}`)
+      return [...html.matchAll(/<a href="\/painel\/loja\/pedidos\/(\d+)/g)].map(([, one]) => Number(one))
+    }
+    for (const q of [String(id), 'LOJA-77', 'conceicao bia', '7788', '99123', '125', '125,90', '111.444.777-35'])
+      expect(await orders(q), q).to.deep.equal([id])
+    for (const q of ['126', '125,91', 'bia maria', '7789']) expect(await orders(q), q).to.deep.equal([])
+    const auditor = await panelUser(api, company, 'auditor')
+    for (const q of ['conceicao', '7788', '11144477735']) expect(await orders(q, auditor), q).to.deep.equal([])
+    expect(await orders('125', auditor)).to.deep.equal([id])
+    await company.post(`/orders/${id}/cancel`, {})
+    await company.post(`/orders/${id}/forget`, { ground: 'holder_request' })
+    for (const q of ['conceicao', '7788']) expect(await orders(q), q).to.deep.equal([])
+    expect(await orders('7788', await panelUser(api, await api.company()))).to.deep.equal([])
+  })
+
+  it('finds bills by description, party and amount, only for who sees them [PANEL-1256]', async () => {
+    const supplier = (await company.post('/suppliers', { name: 'Luz Norte' })).body.data.id
+    const bill = { description: 'Energia de março', amount: '431.27', due_date: '2026-12-10' }
+    const payable = (await company.post('/finance/payables', { ...bill, supplier_id: supplier })).body.data.id
+    const debt = { description: 'Reforma do balcão', amount: '431.80', due_date: '2026-12-10' }
+    const receivable = (await company.post('/finance/receivables', debt)).body.data.id
+    const bills = async (q: string, who = user) => {
+      const { html } = await who.get(`/painel/busca?q=${encodeURIComponent(q)}`)
+      return [...html.matchAll(/<li><a href="\/painel\/contas-a-(\w+\/\d+)/g)].map(([, one]) => one)
+    }
+    const [pay, receive] = [`pagar/${payable}`, `receber/${receivable}`]
+    expect(await bills('energia marco')).to.deep.equal([pay])
+    expect(await bills('luz norte')).to.deep.equal([pay])
+    expect(await bills('balcao')).to.deep.equal([receive])
+    expect(await bills('431')).to.deep.equal([receive, pay])
+    expect(await bills('431,27')).to.deep.equal([pay])
+    const clerk = await panelUser(api, company, 'clerk')
+    expect(await bills('431', clerk)).to.deep.equal([receive])
+    expect(await bills('energia', clerk)).to.deep.equal([])
   })
 
   it('finds the sales of a Pix, and of an NSU with or without zeros, the last first [PANEL-147, SALE-785]', async () => {

@@ -70,7 +70,7 @@ describe('panel: new order with a payment link', () => {
     expect(await ordersOf()).to.deep.equal([])
   })
 
-  it('sells what is not in the catalog at a typed price, never an item at another than its own [PANEL-1255]', async () => {
+  it('has a typed price for what is not in the catalog, never for an item [PANEL-1255]', async () => {
     const fields = { customer_id: 'Bia' }
     const cheap = await owner.submit(PATH, { ...fields, item0: 'cesta', price0: '1,00' })
     expect(cheap.status).to.equal(422)

@@ -3,6 +3,7 @@ import { type FoundRecord, MAX_SEARCH_RESULTS, type SearchResults, searchAll } f
 import { link } from '../page-context.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { Card, Nothing, StateBadge } from '../ui/page-parts.tsx'
+import { ORDERS_PATH } from './order-lists.tsx'
 import { SALE_STATES } from './sale-list.tsx'
 
 interface Kind {
@@ -24,12 +25,27 @@ const personKind = (of: 'customers' | 'suppliers', title: string, path: string):
   detail: ({ detail }) => detail && formatTaxNumber(detail),
 })
 
+const accountKind = (of: 'receivables' | 'payables', title: string, path: string): Kind => ({
+  of,
+  title,
+  path,
+  text: ({ text }) => text ?? '',
+  detail: ({ detail }) => detail && formatMoney(detail),
+})
+
 const KINDS: readonly Kind[] = [
   {
     of: 'sales',
     title: 'Vendas',
     path: '/vendas',
     text: ({ id, text }, { readModel }) => `Venda ${id} · ${text && formatDateTime(text, readModel.timezone)}`,
+    detail: ({ detail }) => detail && formatMoney(detail),
+  },
+  {
+    of: 'orders',
+    title: 'Pedidos',
+    path: ORDERS_PATH,
+    text: ({ id, text }) => `Pedido ${id} · ${formatPersonName(text)}`,
     detail: ({ detail }) => detail && formatMoney(detail),
   },
   {
@@ -42,6 +58,8 @@ const KINDS: readonly Kind[] = [
   },
   personKind('customers', 'Clientes', '/clientes'),
   personKind('suppliers', 'Fornecedores', '/fornecedores'),
+  accountKind('receivables', 'Contas a receber', '/contas-a-receber'),
+  accountKind('payables', 'Contas a pagar', '/contas-a-pagar'),
 ]
 
 async function show(visit: PageContext): Promise<PanelPage> {
@@ -71,9 +89,10 @@ async function show(visit: PageContext): Promise<PanelPage> {
       ))}
       {shown.length === 0 && (
         <Nothing icon="search" title="O que você pode buscar">
-          Vendas pelo número, pelo código externo, pelo valor (12,50), pela chave da nota fiscal, pelo identificador do
-          Pix ou pelo NSU do cartão; produtos pelo nome ou pelo código; clientes e fornecedores pelo nome, pelo CPF ou
-          CNPJ ou pelo telefone.
+          Vendas pelo número, pelo código externo, pelo valor (125 ou 12,50), pela chave da nota fiscal, pelo
+          identificador do Pix ou pelo NSU do cartão; pedidos pelo número, por quem compra ou pelo valor; produtos pelo
+          nome ou pelo código; clientes e fornecedores pelo nome, pelo CPF ou CNPJ ou pelos últimos números do telefone;
+          contas pela descrição, pelo nome ou pelo valor.
         </Nothing>
       )}
     </>
