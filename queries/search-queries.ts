@@ -163,8 +163,13 @@ const IDS = {
 type SearchedTable = (typeof TABLES)[keyof typeof TABLES]
 
 const TABLES = {
-  ...{ sales: 'sales', items: 'catalog_items', customers: 'customers', suppliers: 'suppliers' },
-  ...{ orders: 'orders', receivables: 'receivables', payables: 'payables' },
+  sales: 'sales',
+  orders: 'orders',
+  items: 'catalog_items',
+  customers: 'customers',
+  suppliers: 'suppliers',
+  receivables: 'receivables',
+  payables: 'payables',
 } as const
 
 /** SQL of the records with the ids of a parameter, in its order. */
