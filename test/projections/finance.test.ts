@@ -45,6 +45,7 @@ describe('receivables projection', () => {
       due_date: '2026-03-10',
       settled_on: null,
       installment_group: null,
+      search: 'aluguel\na',
       deleted_at: null,
       ...lineageOf(1),
       doc: {
