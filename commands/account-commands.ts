@@ -24,6 +24,7 @@ import { type AccountFields, type AccountRow, type NewAccount, standingPayments 
 import type { PersonRow } from '#projections/people.ts'
 import { ACCOUNT_FIELDS, PositiveMoney } from '#records/accounts.ts'
 import { toRecordedValues, wholeShape } from '#records/field.ts'
+import { NamedSession } from './named-drawers.ts'
 import { isEmpty, pickChanges, type RecordId, refuseDuplicate } from './record-commands.ts'
 
 type AccountInput = z.infer<z.ZodObject<ReturnType<typeof wholeShape<typeof ACCOUNT_FIELDS>>>>
@@ -100,10 +101,13 @@ export const AccountPaymentBody = z.strictObject({
 export const AccountPaymentInput = z.strictObject({ id: Id, ...AccountPaymentBody.shape })
 export type AccountPaymentInput = z.infer<typeof AccountPaymentInput>
 
+/** Open drawer that cash goes into or out of in the panel, and the id of its movements; absent: none. */
+export const DrawerOfAccounts = { cash_session_id: NamedSession, movement_id: z.uuid().nullish() }
+
 /** Body of a reversal (ACCT-104). */
 export const PaymentReversal = z.strictObject({ reason: boundedText(500) })
 
-export const ReversalInput = z.strictObject({ id: Id, payment_id: Id, ...PaymentReversal.shape })
+export const ReversalInput = z.strictObject({ id: Id, payment_id: Id, ...PaymentReversal.shape, ...DrawerOfAccounts })
 export type ReversalInput = z.infer<typeof ReversalInput>
 
 export const SettleInput = z.strictObject({ id: Id, ...Settlement.shape })

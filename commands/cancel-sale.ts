@@ -11,8 +11,9 @@ import { type SaleMoneyBack, type SaleRow, saleById } from '#projections/sales.t
 import { getStock, stockById } from '#projections/stock.ts'
 import { listDrawerSessions, openSessionIn } from '#projections/tills.ts'
 import { voucherParts } from '#projections/vouchers.ts'
-import { drawerAt, findClosedSession, NamedSession, namedSessionRefs } from './cash-commands.ts'
-import { refundTypes, SaleRefunds, toSaleRefunds } from './money-back.ts'
+import { drawerAt } from './cash-commands.ts'
+import { isInCash, refundTypes, SaleRefunds, toSaleRefunds } from './money-back.ts'
+import { findClosedSession, NamedSession, namedSessionRefs } from './named-drawers.ts'
 
 /** POST /sales/{id}/cancel; the reason is optional, and so is how the money went back. */
 export const CancelSaleInput = z.strictObject({
@@ -42,13 +43,13 @@ export const cancelSale = command<CancelSaleInput>({
     const granted = permit(isSellerOf(sale, actor) ? 'cancel_own' : 'cancel_all')
     if (isRefusal(granted)) return granted
     if (sale.status === 'cancelled') return accept('unchanged', `sale/${id}`)
-    const closed = findClosedSession(rows, cash_session_id)
+    const closed = findClosedSession(rows, cash_session_id, { actor, permit })
     if (closed) return closed
     const back = refunds && toSaleRefunds(rows, sale, refunds)
     if (back && isRefusal(back)) return back
     const cancelling = {
       reason: reason ?? null,
-      sessionId: cash_session_id,
+      sessionId: back && !isInCash(rows, back) ? null : cash_session_id,
       userId: null,
       ...(back && { refunds: back }),
     }

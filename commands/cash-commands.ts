@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { IMPOSSIBLE_AT_TILL, Instant, isImpossibleAtTill } from '#domain/instant.ts'
 import { fromCents, JsonMoney, MAX_CENTS, toBigCents, toCents } from '#domain/money.ts'
 import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
-import { ExternalId, Id, limitedText, optionalText, REQUIRED_FIELD } from '#domain/text.ts'
+import { Id, limitedText, optionalText, REQUIRED_FIELD } from '#domain/text.ts'
 import { CASH_MOVEMENT_KINDS } from '#events/cash-events.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import type { ChainWarning } from '#events/till-events.ts'
@@ -298,7 +298,7 @@ const identityOf = ({ session_id, kind, amount, at, reason, receivable_id, count
 
 /** What is told about a movement beside its content. `userId`: whose drawer it is. */
 type Told = Pick<CashMovementUpload, 'offline_id' | 'userId' | 'isHistory' | 'noted'> &
-  Pick<DataOf<'CashMoved'>, 'settles'>
+  Pick<DataOf<'CashMoved'>, 'settles' | 'owner_id'>
 
 /** Records a movement that is not recorded yet. */
 export function recordMovement(rows: Rows, told: Told, content: CashMovement, context: DecisionContext): Decision {
@@ -313,8 +313,12 @@ export function recordMovement(rows: Rows, told: Told, content: CashMovement, co
     ...(told.noted ?? []),
   ]
   const id = known?.id ?? context.nextId('cash_session')
-  const { offline_id, userId, settles } = told
-  const movement = { id, session_id, offline_id, at, reason, warnings, ...(settles && { settles }) }
+  const { offline_id, userId, settles, owner_id } = told
+  const movement = {
+    ...{ id, session_id, offline_id, at, reason, warnings },
+    ...(settles && { settles }),
+    ...(owner_id !== undefined && { owner_id }),
+  }
   const events = eventsOf(rows, content, { known, movement, userId, context })
   return isRefusal(events) ? events : accept('created', `cash_session/${id}`, events, [], { warnings })
 }
@@ -385,23 +389,4 @@ function countedOf(rows: Rows, { counted }: CashMovementUpload): CashMovement['c
   return [...sums]
     .map(([payment_type_id, cents]) => ({ payment_type_id, amount: fromCents(Number(cents)) }))
     .sort((a, b) => (a.payment_type_id ?? 0) - (b.payment_type_id ?? 0))
-}
-
-/** Open session of a till that gives money back, as a person names it; null or absent: no drawer does. */
-export const NamedSession = ExternalId.nullish()
-
-type SessionName = string | null | undefined
-
-export const namedSessionRefs = (name: SessionName): AnyRef[] => (name ? [cashSessionByName(name)] : [])
-
-/** Whether another user has opened the session that a till names; an unknown one may be opened later. It is loaded. */
-export function isOfOther(rows: Rows, name: SessionName, userId: number | undefined): boolean {
-  const openedBy = name ? (rows.get(cashSessionByName(name))?.doc.opened_by ?? null) : null
-  return openedBy !== null && userId !== undefined && openedBy !== userId
-}
-
-/** Refusal of a session that is unknown or closed: its drawer has been counted. */
-export function findClosedSession(rows: Rows, name: SessionName): Refusal | null {
-  const session = name ? rows.get(cashSessionByName(name)) : null
-  return name && session?.closed_at !== null ? refuseField('cash_session_id', 'não é uma sessão de caixa aberta') : null
 }

@@ -128,3 +128,7 @@ export function toSaleRefunds(
   const paid = refunds.reduce((sum, { amount }) => sum + toCents(amount), 0)
   return total === paid ? named : refuse('payment_mismatch', { total: fromCents(total), paid: fromCents(paid) })
 }
+
+/** Whether money leaves a drawer. The payment types are loaded. */
+export const isInCash = (rows: Rows, refunds: readonly { readonly payment_type_id: number }[]): boolean =>
+  refunds.some(({ payment_type_id }) => rows.get(paymentTypeById(payment_type_id))?.doc.is_cash === true)

@@ -5,8 +5,9 @@ import { testMark } from '#projections/companies.ts'
 import { customerById } from '#projections/people.ts'
 import type { OfflineReturnWarning } from '#projections/returns.ts'
 import { userById } from '#projections/users.ts'
-import { findOlder, isFarAhead, isOfOther } from './cash-commands.ts'
+import { findOlder, isFarAhead } from './cash-commands.ts'
 import type { MoneyDue } from './money-back.ts'
+import { isOfOther } from './named-drawers.ts'
 import { type ReturnableSale, type ReturnLine, shareMoneyBack, shareWorth, stockOfReturn } from './returned-goods.ts'
 
 type Awaited = DataOf<'ReturnAwaited'>

@@ -22,6 +22,7 @@ import { paymentTypeById } from '#projections/stores.ts'
 import {
   type AccountPaymentInput,
   type AccountSide,
+  DrawerOfAccounts,
   findAccountLock,
   payPermission,
   permitDiscount,
@@ -30,6 +31,7 @@ import {
   sumForgiven,
 } from './account-commands.ts'
 import { saleMoney } from './money-back.ts'
+import { type AccountCash, moveNamedDrawer, namedSessionRefs } from './named-drawers.ts'
 import { sumKeptWorth, toReturnableSale } from './returned-goods.ts'
 
 type Receipt = Omit<DataOf<'ReceivablePaymentReceived'>, 'id' | 'paid_on'>
@@ -160,11 +162,11 @@ export function reverseAccountPayment<P extends object, N>(side: AccountSide<P, 
   return command<ReversalInput>({
     permission: payPermission(side),
     needs: ({ id }) => [side.byId(id)],
-    needsMore(rows, { id, payment_id }) {
+    needsMore(rows, { id, payment_id, cash_session_id }) {
       const known = rows.get(side.byId(id))
-      const name = paymentOf(known, payment_id)?.cash_session_id ?? null
       return [
-        ...(name === null ? [] : [cashSessionByName(name)]),
+        ...namedSessionRefs(paymentOf(known, payment_id)?.cash_session_id),
+        ...namedSessionRefs(cash_session_id),
         ...(typeof known?.doc.sale_id === 'number' ? [saleById(known.doc.sale_id)] : []),
       ]
     },
@@ -173,10 +175,11 @@ export function reverseAccountPayment<P extends object, N>(side: AccountSide<P, 
       const sale = saleId === null ? null : rows.get(saleById(saleId))
       return sale ? sale.receivable_ids.map(receivableById) : []
     },
-    decide(rows, { id, payment_id, reason }, { origin }) {
+    decide(rows, input, context) {
+      const { id, payment_id, reason } = input
       const known = rows.get(side.byId(id))
       if (!known || known.deleted_at) return refuse('not_found')
-      if (known.origin === 'sale' && origin === 'api') return refuse('managed_by_pdv')
+      if (known.origin === 'sale' && context.origin === 'api') return refuse('managed_by_pdv')
       const payment = paymentOf(known, payment_id)
       if (!payment) return refuse('not_found')
       if (payment.reversed_at !== null) return refuse('already_reversed')
@@ -184,8 +187,15 @@ export function reverseAccountPayment<P extends object, N>(side: AccountSide<P, 
         return refuseField('payment_id', 'é uma devolução de mercadoria: não pode ser estornada')
       if (known.doc.sale_id !== null && owesForReturnedGoods(rows, known.doc.sale_id, payment))
         return refuse('goods_returned', { sale_id: known.doc.sale_id })
-      const reversal = { payment_id, reason, ...drawerOf(rows, payment) }
-      return accept('updated', `${side.name}/${id}`, [side.paymentReversed(id, reversal)])
+      const own = side.name === 'receivable' ? drawerOf(rows, payment) : {}
+      const isOwnOpen = 'from_drawer' in own
+      if (isOwnOpen && input.cash_session_id && input.cash_session_id !== payment.cash_session_id)
+        return refuseField('cash_session_id', 'a gaveta que recebeu o dinheiro está aberta: é ela que o devolve')
+      const drawer = isOwnOpen ? null : cashOfReversal(side, input, payment)
+      const moved = drawer ? moveNamedDrawer(rows, drawer, context) : []
+      if (isRefusal(moved)) return moved
+      const reversed = side.paymentReversed(id, { payment_id, reason, ...own })
+      return accept('updated', `${side.name}/${id}`, [reversed, ...moved])
     },
   })
 }
@@ -214,6 +224,14 @@ const paymentOf = (known: Readonly<AccountRow<unknown>> | null, id: number): Acc
 function drawerOf(rows: Rows, { cash_session_id, received: amount }: AccountPayment) {
   const session = cash_session_id === null ? null : rows.get(cashSessionByName(cash_session_id))
   return session && session.closed_at === null ? { from_drawer: { id: session.id, amount } } : {}
+}
+
+/** What a reversed payment in cash moves in the named drawer. */
+function cashOfReversal(side: Side, input: ReversalInput, payment: AccountPayment): AccountCash | null {
+  const { id, reason, cash_session_id: session, movement_id: movementId } = input
+  if (payment.payment_method !== 'cash' || !session || !movementId) return null
+  const accounts = [movedAccount(side, id, toCents(payment.received))]
+  return { session, movementId, reason, kind: side.name === 'receivable' ? 'out' : 'in', accounts }
 }
 
 /** A fact: money that a till received, or goods that came back. */
@@ -301,6 +319,7 @@ export const AccountsPayment = z.strictObject({
   discount: Money.nullish(),
   paid_at: Instant.nullish(),
   payment_method: boundedText(60),
+  ...DrawerOfAccounts,
 })
 export type AccountsPayment = z.infer<typeof AccountsPayment>
 
@@ -311,9 +330,14 @@ export type AccountsPayment = z.infer<typeof AccountsPayment>
 export function payAccounts<P extends object, N>(side: AccountSide<P, N>): Command<AccountsPayment> {
   return command<AccountsPayment>({
     permission: payPermission(side),
-    needs: ({ accounts }) => [...accounts.map(({ id }) => side.byId(id)), ownCompany],
+    needs: ({ accounts, cash_session_id }) => [
+      ...accounts.map(({ id }) => side.byId(id)),
+      ...namedSessionRefs(cash_session_id),
+      ownCompany,
+    ],
     needsMore: (rows) => acquirerTypeRefs(rows, side),
-    decide(rows, input, { now, origin, revision, permit }) {
+    decide(rows, input, context) {
+      const { now, origin, revision, permit } = context
       const known = loadAccounts(rows, side, input)
       if (isRefusal(known)) return known
       const lock = known.map((account) => findAccountLock(account, origin)).find((each) => each !== null)
@@ -336,14 +360,37 @@ export function payAccounts<P extends object, N>(side: AccountSide<P, N>): Comma
       const discount = toCents(input.discount ?? '0.00')
       const granted = permitDiscount(side, permit, largestGiver(parts), discount)
       if (isRefusal(granted)) return granted
+      const drawer = cashOfAccounts(side, input, parts)
+      const moved = drawer ? moveNamedDrawer(rows, drawer, context) : []
+      if (isRefusal(moved)) return moved
       const events = parts.flatMap(({ account, ...amounts }, n) => {
-        const received = { ...PLAIN_PAYMENT, ...amounts, paid_at, payment_method: input.payment_method }
+        const received = {
+          ...{ ...PLAIN_PAYMENT, ...amounts, paid_at, payment_method: input.payment_method },
+          ...(drawer && { cash_session_id: drawer.session }),
+        }
         const payment = { ...received, ...granted, ...acquiredReceipt(rows, side, received) }
         return paymentEvents(side, account, n === 0 ? payment : { ...payment, receipt: revision }, getTimezone(rows))
       })
-      return accept('updated', `${side.name}/${(parts[0] as Part<P>).account.id}`, events)
+      return accept('updated', `${side.name}/${(parts[0] as Part<P>).account.id}`, [...events, ...moved])
     },
   })
+}
+
+/** Movement of a drawer for an account of a side. */
+const movedAccount = ({ name }: Side, id: number, cents: number): AccountCash['accounts'][number] =>
+  name === 'receivable' ? { receivable_id: id, cents } : { receivable_id: null, payable_id: id, cents }
+
+/** What accounts that are paid in cash move in the named drawer: a bill that is paid out of it is a bleed. */
+function cashOfAccounts<P>(side: Side, input: AccountsPayment, parts: readonly Part<P>[]): AccountCash | null {
+  const { payment_method, cash_session_id: session, movement_id: movementId } = input
+  if (payment_method !== 'cash' || !session || !movementId) return null
+  return {
+    ...{ session, movementId, reason: null },
+    kind: side.name === 'receivable' ? 'received' : 'out',
+    accounts: parts.map(({ account: { id }, ...part }) =>
+      movedAccount(side, id, sumReceived({ ...PLAIN_PAYMENT, ...part })),
+    ),
+  }
 }
 
 /** The accounts of the input, the oldest due date first. */

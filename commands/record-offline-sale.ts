@@ -20,8 +20,8 @@ import { discountOfSale, limitOfUser, limitUsesByUser, mayGive, userById } from 
 import { voucherBalance, voucherByCode, voucherParts } from '#projections/vouchers.ts'
 import { awaitedDetailRefs, awaitedEvents, awaitedRefs } from './awaited-returns.ts'
 import { cancellation, cancellationSideRefs, findTimedDrawer, sessionOfRefund, sessionRefs } from './cancel-sale.ts'
-import { namedSessionRefs } from './cash-commands.ts'
 import { isMoney } from './money-back.ts'
+import { namedSessionRefs } from './named-drawers.ts'
 import { fingerprintSale, type OfflineSale, type OfflineSaleUpload } from './offline-sale-input.ts'
 import {
   addUp,

@@ -13,8 +13,8 @@ import { customerById } from '#projections/people.ts'
 import { returnByExternalId } from '#projections/returns.ts'
 import { type SaleRow, saleById } from '#projections/sales.ts'
 import { paymentTypeById } from '#projections/stores.ts'
-import { findClosedSession, type NamedSession, namedSessionRefs } from './cash-commands.ts'
-import { dueBack, isMoney, MoneyBackInput, saleMoney } from './money-back.ts'
+import { dueBack, isInCash, isMoney, MoneyBackInput, saleMoney } from './money-back.ts'
+import { findClosedSession, type NamedSession, namedSessionRefs } from './named-drawers.ts'
 import { lowerReceivables, receivableRefs } from './receivables-payables.ts'
 import {
   type ReturnableSale,
@@ -74,13 +74,13 @@ export const returnGoods = command<ReturnInput>({
     const sale = rows.get(saleById(id))
     return sale ? returnRefs(sale) : []
   },
-  decide(rows, input, { now, nextId, permit }) {
+  decide(rows, input, { now, nextId, actor, permit }) {
     const sale = rows.get(saleById(input.id))
     if (!sale) return refuse('not_found')
     const same = input.external_id ? rows.get(returnByExternalId(input.external_id)) : null
     const obstacle = findObstacle(sale, same?.id ?? null, input, now)
     if (obstacle) return obstacle
-    const closed = findClosedSession(rows, input.cash_session_id)
+    const closed = findClosedSession(rows, input.cash_session_id, { actor, permit })
     if (closed) return closed
     const goods = toReturnableSale(sale)
     const lines = linesOf(goods, input)
@@ -109,7 +109,7 @@ export const returnGoods = command<ReturnInput>({
       refunds,
       stock: stockOfReturn(rows, goods, items),
       ...(credit && { credit }),
-      cash_session_id: input.cash_session_id ?? null,
+      cash_session_id: isInCash(rows, refunds) ? (input.cash_session_id ?? null) : null,
       ...granted,
       ...testMark(rows),
     })

@@ -5,7 +5,15 @@ import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import { type CashTakings, type CashWay, cashByWay, drawerTakings, NO_CASH, type SessionCash } from './cash-takings.ts'
+import {
+  type CashTakings,
+  type CashWay,
+  cashByWay,
+  drawerTakings,
+  largestDifference,
+  NO_CASH,
+  type SessionCash,
+} from './cash-takings.ts'
 import { companyRef, getTimezone } from './companies.ts'
 import {
   type ChangedFields,
@@ -16,6 +24,14 @@ import {
   projection,
   stamp,
 } from './define-projection.ts'
+import { userById } from './users.ts'
+
+/** How a user explained the difference of a session. */
+interface DifferenceExplanation extends Omit<DataOf<'CashDifferenceExplained'>, 'id'> {
+  readonly by: number | null
+  /** UTC */
+  readonly at: string
+}
 
 /** A session without what its sales brought; times in UTC. */
 export interface CashSessionState extends SessionCash {
@@ -25,6 +41,7 @@ export interface CashSessionState extends SessionCash {
   readonly opened_by: number | null
   readonly closed_at: string | null
   readonly closed_by: number | null
+  readonly explained: DifferenceExplanation | null
   readonly created_at: string
   readonly updated_at: string
 }
@@ -95,7 +112,7 @@ export interface CashMovementRow extends ChangedFields {
 }
 
 /** What makes two uploads the same movement. */
-export interface CashMovement {
+export interface CashMovement extends Pick<DataOf<'CashMoved'>, 'payable_id'> {
   readonly session_id: string
   readonly kind: (typeof CASH_MOVEMENT_KINDS)[number]
   readonly amount: string | null
@@ -129,9 +146,13 @@ export const cashMovementById = (offlineId: string) => byPk(cashMovements, offli
 export const parseUserActor = (actor: string | null): number | null =>
   actor?.startsWith('user/') ? Number(actor.slice('user/'.length)) : null
 
-/** User of the till that moved the drawer, also if a person has recorded it. */
-export const findTillActor = ({ actor, data: { settles } }: Pick<MovementEvent, 'actor' | 'data'>): string | null =>
+/** User who moved the drawer; of an upload that a person has recorded the user of its till. */
+const findMover = ({ actor, data: { settles } }: Pick<MovementEvent, 'actor' | 'data'>): string | null =>
   settles ? `user/${settles.owner_id}` : actor
+
+/** User whose drawer was moved. */
+export const findDrawerOwner = ({ actor, data }: Pick<MovementEvent, 'actor' | 'data'>): number | null =>
+  data.settles?.owner_id ?? data.owner_id ?? parseUserActor(actor)
 
 type MovementEvent = EventOf<'CashSessionOpened'> | EventOf<'CashMoved'> | EventOf<'CashSessionClosed'>
 
@@ -141,7 +162,7 @@ type MovementEvent = EventOf<'CashSessionOpened'> | EventOf<'CashMoved'> | Event
  */
 function sessionBefore(rows: Changes, event: MovementEvent): Readonly<CashSessionRow> {
   const known = rows.get(cashSessionById(event.data.id))
-  const owner = parseUserActor(findTillActor(event))
+  const owner = findDrawerOwner(event)
   if (known && (event.type !== 'CashSessionOpened' || known.owner === owner)) return known
   const { id, session_id } = event.data
   const { recorded_at } = event
@@ -170,6 +191,7 @@ function sessionBefore(rows: Changes, event: MovementEvent): Readonly<CashSessio
       in: NO_CASH,
       out: NO_CASH,
       counted: null,
+      explained: null,
       created_at: recorded_at,
       updated_at: recorded_at,
     },
@@ -201,7 +223,7 @@ const moving = <E extends MovementEvent>(
       session_id,
       cash_session_id: id,
       at,
-      actor: findTillActor(event),
+      actor: findMover(event),
       warnings,
       ...stamp(event),
       doc: movement,
@@ -213,13 +235,11 @@ const moving = <E extends MovementEvent>(
 function closingOf(event: MovementEvent, doc: CashSessionState) {
   if (event.type !== 'CashSessionClosed') return {}
   const { takings } = event.data
-  const differences = cashByWay(doc, takings).flatMap(({ difference }) =>
-    difference === null ? [] : Math.abs(Number(toBigCents(difference))),
-  )
+  const difference = largestDifference(doc, takings)
   return {
     closed_revision: event.revision,
     closed_recorded_at: event.recorded_at,
-    difference_cents: differences.length === 0 ? null : Math.min(Math.max(...differences), MAX_CENTS),
+    difference_cents: difference === null ? null : Math.min(Math.abs(Number(toBigCents(difference))), MAX_CENTS),
     takings,
   }
 }
@@ -229,22 +249,36 @@ export const cashSessionsProjection = projection('cash_sessions', [cashSessions,
     ({ amount }) => ({ kind: 'opened', amount }),
     (event) => ({
       opened_at: event.data.at,
-      opened_by: parseUserActor(findTillActor(event)),
+      opened_by: parseUserActor(findMover(event)),
       opening: event.data.amount,
     }),
   ),
   CashMoved: moving<EventOf<'CashMoved'>>(
-    ({ kind, amount, receivable_id }) => ({ kind, amount, receivable_id }),
+    ({ kind, amount, receivable_id, payable_id }) => ({
+      ...{ kind, amount, receivable_id },
+      ...(payable_id !== undefined && { payable_id }),
+    }),
     ({ data: { kind, amount } }, { doc }) => ({ [kind]: addAmounts(doc[kind], amount) }),
   ),
   CashSessionClosed: moving<EventOf<'CashSessionClosed'>>(
     ({ counted }) => ({ kind: 'closed', amount: null, counted }),
     (event) => ({
       closed_at: event.data.at,
-      closed_by: parseUserActor(findTillActor(event)),
+      closed_by: parseUserActor(findMover(event)),
       counted: event.data.counted,
     }),
   ),
+  CashDifferenceExplained: {
+    refs: ({ data: { id } }) => [cashSessionById(id)],
+    apply(rows, event) {
+      const { actor, recorded_at: at, data } = event
+      if (!rows.wants(cashSessionById(data.id))) return
+      const before = existing(rows, cashSessionById(data.id))
+      const { id: _, ...explanation } = data
+      const doc = { ...before.doc, explained: { ...explanation, by: parseUserActor(actor), at }, updated_at: at }
+      rows.put(cashSessions, { ...before, ...stamp(event), doc })
+    },
+  },
   ReceivablePaymentReversed: {
     refs: ({ data: { from_drawer: drawer } }) => (drawer ? [cashSessionById(drawer.id)] : []),
     apply(rows, event) {
@@ -263,6 +297,8 @@ export interface CashSessionObject {
   readonly id: number
   /** Given by the till, unique in the company; sales and returns name it. */
   readonly session_id: string
+  /** For people: whose drawer, its day and time of day. */
+  readonly name: string
   readonly status: 'open' | 'closed'
   /** Null until the opening arrives. */
   readonly opened_at: string | null
@@ -286,19 +322,43 @@ export interface CashSessionObject {
   readonly difference: string | null
   readonly by_payment_type: readonly CashWay[]
   readonly changed_after_close: boolean
+  /** Why there is a difference; null as long as no user has explained it. */
+  readonly reason: DifferenceExplanation['reason'] | null
+  readonly note: string | null
+  readonly explained_by_user_id: number | null
+  readonly explained_at: string | null
   readonly created_at: string
   readonly updated_at: string
+}
+
+/** `Gaveta de Bruno, 28/11, manhã`; without an opening by its closing, or when it became known. */
+export function nameSession(
+  { opened_at, closed_at, created_at }: Pick<CashSessionState, 'opened_at' | 'closed_at' | 'created_at'>,
+  owner: string | null,
+  timezone: string,
+): string {
+  const at = inZone(new Date(opened_at ?? closed_at ?? created_at).toISOString(), timezone)
+  const hour = Number(at.slice(11, 13))
+  const part = hour < 5 ? 'madrugada' : hour < 12 ? 'manhã' : hour < 18 ? 'tarde' : 'noite'
+  const whose = owner === null ? '' : ` de ${owner.split(' ')[0]}`
+  return `Gaveta${whose}, ${at.slice(8, 10)}/${at.slice(5, 7)}, ${part}`
+}
+
+/** What is shown of a session beside its state and takings. */
+export interface ShownSession extends Pick<CashSessionObject, 'changed_after_close' | 'updated_at'> {
+  /** Name of the user whose drawer it is. */
+  readonly owner_name: string | null
 }
 
 /** `updated_at`: the last change of the session, its sales and returns. Times may be as Postgres prints them. */
 export function cashSessionObject(
   state: CashSessionState,
   takings: CashTakings,
-  { changed_after_close, updated_at }: Pick<CashSessionObject, 'changed_after_close' | 'updated_at'>,
+  { changed_after_close, updated_at, owner_name }: ShownSession,
   timezone: string,
 ): CashSessionObject {
   const local = (at: string) => inZone(new Date(at).toISOString(), timezone)
-  const { id, session_id, opened_at, opened_by, closed_at, closed_by } = state
+  const { id, session_id, opened_at, opened_by, closed_at, closed_by, explained } = state
   const { opening, received, in: moved_in, out } = state
   const by_payment_type = cashByWay(state, takings)
   const [{ expected, counted, difference }] = by_payment_type as [CashWay]
@@ -306,6 +366,7 @@ export function cashSessionObject(
   return {
     id,
     session_id,
+    name: nameSession(state, owner_name, timezone),
     status: closed_at === null ? 'open' : 'closed',
     opened_at: opened_at && local(opened_at),
     opened_by_user_id: opened_by,
@@ -318,6 +379,10 @@ export function cashSessionObject(
     difference,
     by_payment_type,
     changed_after_close,
+    reason: explained?.reason ?? null,
+    note: explained?.note ?? null,
+    explained_by_user_id: explained?.by ?? null,
+    explained_at: explained && local(explained.at),
     created_at: local(state.created_at),
     updated_at: local(updated_at),
   }
@@ -331,11 +396,16 @@ const NO_TAKINGS: CashTakings = { drawer: null, sales: 0, ways: [] }
  */
 export const cashSessionView: RecordView = {
   refs: (id) => [cashSessionById(id)],
+  refsMore(rows, id) {
+    const owner = rows.get(cashSessionById(id))?.owner ?? null
+    return owner === null ? [] : [userById(owner)]
+  },
   render(rows, id) {
     const row = rows.get(cashSessionById(id))
     if (!row) return null
-    const { doc, takings, has_late_movement: changed_after_close, changed_at: updated_at } = row
-    const shown = { changed_after_close, updated_at }
+    const { doc, owner, takings, has_late_movement: changed_after_close, changed_at: updated_at } = row
+    const owner_name = owner === null ? null : (rows.get(userById(owner))?.doc.name ?? null)
+    const shown = { changed_after_close, updated_at, owner_name }
     return JSON.stringify(cashSessionObject(doc, takings ?? NO_TAKINGS, shown, getTimezone(rows)))
   },
 }

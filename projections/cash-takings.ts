@@ -1,4 +1,4 @@
-import { addAmounts, subtractAmounts } from '#domain/money.ts'
+import { addAmounts, subtractAmounts, toBigCents } from '#domain/money.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { Lookup } from '#ledger/command.ts'
 import { markTable, plainSql } from '#postgres/table-marks.ts'
@@ -144,3 +144,14 @@ export function cashByWay(session: SessionCash, takings: CashTakings): CashWay[]
     ...[...others].sort(([a], [b]) => a - b).map(([type, expected]) => wayOf(type, countOf(type), expected, false)),
   ]
 }
+
+const sizeOf = (amount: string): bigint => {
+  const cents = toBigCents(amount)
+  return cents < 0n ? -cents : cents
+}
+
+/** The largest difference of a payment type, whatever its sign; null if nothing was counted. */
+export const largestDifference = (session: SessionCash, takings: CashTakings): string | null =>
+  cashByWay(session, takings)
+    .flatMap(({ difference }) => difference ?? [])
+    .sort((a, b) => (sizeOf(a) < sizeOf(b) ? 1 : -1))[0] ?? null

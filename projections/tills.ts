@@ -3,7 +3,7 @@ import type { ChainWarning } from '#events/till-events.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
-import { cashSessionById, findTillActor, parseUserActor } from './cash-sessions.ts'
+import { cashSessionById, findDrawerOwner } from './cash-sessions.ts'
 import { companyRef } from './companies.ts'
 import {
   type ChangedFields,
@@ -122,13 +122,11 @@ function putSession(rows: Changes, userId: number, session: DrawerSession): void
 
 type Movement = EventOf<'CashSessionOpened'> | EventOf<'CashMoved'> | EventOf<'CashSessionClosed'>
 
-const ownerOf = (event: Movement): number | null => parseUserActor(findTillActor(event))
-
 /** Refused upload, with the count of its user. */
 const refusedRefs = (offlineId: string, userId: number) => [refusedMovementById(offlineId), cashDrawerByUser(userId)]
 
 const refs = (event: Movement) => {
-  const [user, { settles, offline_id, id }] = [ownerOf(event), event.data]
+  const [user, { settles, offline_id, id }] = [findDrawerOwner(event), event.data]
   return [
     ...(user === null ? [] : [cashDrawerByUser(user), cashSessionById(id)]),
     ...(settles ? refusedRefs(offline_id, settles.user_id) : []),
@@ -184,7 +182,7 @@ export const cashDrawersProjection = projection('cash_drawers', [cashDrawers, re
   CashSessionOpened: {
     refs,
     apply(rows, event) {
-      const [user, { data }] = [ownerOf(event), event]
+      const [user, { data }] = [findDrawerOwner(event), event]
       settleRecorded(rows, event)
       if (user === null) return
       const closed = rows.get(cashSessionById(data.id))?.closed_at ?? null
@@ -199,7 +197,7 @@ export const cashDrawersProjection = projection('cash_drawers', [cashDrawers, re
   CashSessionClosed: {
     refs,
     apply(rows, event) {
-      const [user, { data }] = [ownerOf(event), event]
+      const [user, { data }] = [findDrawerOwner(event), event]
       settleRecorded(rows, event)
       if (user === null) return
       const known = rows.get(cashDrawerByUser(user))?.sessions.find(({ session_id }) => session_id === data.session_id)

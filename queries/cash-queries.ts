@@ -7,8 +7,10 @@ import {
   type CashSessionObject,
   type CashSessionState,
   cashSessionObject,
+  nameSession,
+  type ShownSession,
 } from '#projections/cash-sessions.ts'
-import { type CashTakings, cashByWay, TAKINGS } from '#projections/cash-takings.ts'
+import { type CashTakings, largestDifference, TAKINGS } from '#projections/cash-takings.ts'
 import type { FilterValues } from '#records/field.ts'
 import type { CASH_SESSION_FILTERS } from '#records/list-filters.ts'
 import { type ListOrder, moneySum } from './list-statement.ts'
@@ -56,11 +58,9 @@ interface CashSessionFilters extends FilterValues<typeof CASH_SESSION_FILTERS> {
   readonly begun_before?: string | undefined
 }
 
-interface Shown {
+interface Shown extends ShownSession {
   readonly state: CashSessionState
   readonly takings: CashTakings
-  readonly changed_after_close: boolean
-  readonly updated_at: string
 }
 
 const present = (record: unknown, timezone: string): CashSessionObject => {
@@ -79,11 +79,14 @@ const BY_CHANGE: ListOrder = {
   isSorted: true,
 }
 
+/** SQL of the name of the user whose drawer it is. */
+const OWNER_NAME = `(select u.doc ->> 'name' from ${t.users} u where u.company_id = t.company_id and u.id = t.owner)`
+
 const listing: Listing<CashSessionFilters> = {
   resource: 'cash_sessions',
   from: `${t.cash_sessions} t ${CHANGES}`,
   record: `json_build_object('state', t.doc, 'takings', ${TAKINGS}, 'changed_after_close', ${IS_LATE},
-    'updated_at', m.changed_at)`,
+    'updated_at', m.changed_at, 'owner_name', ${OWNER_NAME})`,
   byChange: BY_CHANGE,
   filters: {
     // An open session lasts until now.
@@ -105,13 +108,25 @@ export const getCashSession = (reader: Reader, id: number): Promise<FoundRecords
 /** Open sessions that a form offers; shops have fewer. */
 const MAX_OFFERED = 50
 
-/** Names of the open sessions, the latest first. */
-export async function listOpenSessionNames(reader: Reader): Promise<string[]> {
-  const { rows } = await reader.query<{ session_id: string }>({
-    name: 'open_session_names',
-    text: `select session_id from ${t.cash_sessions} where company_id = $1 and closed_at is null order by id desc limit ${MAX_OFFERED}`,
+/** A drawer that is open; `owner`: the user whose it is. */
+export interface OpenDrawer {
+  readonly id: number
+  readonly session_id: string
+  readonly owner: number | null
+  readonly name: string
+}
+
+/** The open drawers that a user may see, the latest first. */
+export async function listOpenDrawers(reader: Reader, timezone: string): Promise<OpenDrawer[]> {
+  const { rows } = await reader.query<{ state: CashSessionState; owner: number | null; owner_name: string | null }>({
+    name: 'open_drawers',
+    text: `select t.doc as state, t.owner, ${OWNER_NAME} as owner_name from ${t.cash_sessions} t
+      where t.company_id = $1 and t.closed_at is null order by t.id desc limit ${MAX_OFFERED}`,
   })
-  return rows.map(({ session_id }) => session_id)
+  return rows.map(({ state, owner, owner_name }) => ({
+    ...{ id: state.id, session_id: state.session_id, owner },
+    name: nameSession(state, owner_name, timezone),
+  }))
 }
 
 /** Sessions for people, newest first. */
@@ -142,7 +157,9 @@ interface ShownDetails {
   readonly at: string
 }
 
-export interface ShownCashMovement extends ShownDetails, Pick<CashMovement, 'amount' | 'reason' | 'receivable_id'> {
+export interface ShownCashMovement
+  extends ShownDetails,
+    Pick<CashMovement, 'amount' | 'reason' | 'receivable_id' | 'payable_id'> {
   /** `reversed`: a receipt that was reversed while the session was open. */
   readonly kind: CashMovement['kind'] | 'reversed'
   /** `user/3` */
@@ -184,7 +201,7 @@ const saleOf = (
 
 /** The same of receipts that left the drawer again; their accounts are those of the session's movements. */
 const REVERSED = `select (p.doc ->> 'reversed_at')::timestamptz, (p.doc ->> 'id')::bigint, null, '[]'::json,
-        'reversed', '-' || (p.doc ->> 'received'), p.doc ->> 'reversal_reason', to_json(a.id)
+        'reversed', '-' || (p.doc ->> 'received'), p.doc ->> 'reversal_reason', to_json(a.id), null
       from ${t.receivables} a
       cross join lateral json_array_elements(a.doc -> 'payments') p (doc)
       left join ${t.cash_sessions} t on t.company_id = a.company_id and t.session_id = $2
@@ -193,14 +210,20 @@ const REVERSED = `select (p.doc ->> 'reversed_at')::timestamptz, (p.doc ->> 'id'
         and a.id in (select (m.doc ->> 'receivable_id')::bigint from ${t.cash_movements} m
           where m.company_id = $1 and m.session_id = $2 and m.doc ->> 'kind' = 'received')`
 
+/** SQL condition: the movement `m` is of the drawer `t`. What others reported before its opening is not. */
+const IS_OF_DRAWER = `(t.owner is null or m.actor = 'user/' || t.owner or m.revision > (
+        select o.revision from ${t.cash_movements} o
+        where o.company_id = t.company_id and o.session_id = t.session_id and o.doc ->> 'kind' = 'opened'
+        order by o.revision desc limit 1))`
+
 /** $1 company, $2 the till's name of the session. */
 const DETAILS = `
   select
     (select coalesce(json_agg(m order by m.at, m.revision), '[]') from (
       select m.at, m.revision, m.actor, m.warnings, m.doc ->> 'kind' as kind, m.doc ->> 'amount' as amount,
-        m.doc ->> 'reason' as reason, m.doc -> 'receivable_id' as receivable_id
+        m.doc ->> 'reason' as reason, m.doc -> 'receivable_id' as receivable_id, m.doc -> 'payable_id' as payable_id
       from ${t.cash_movements} m join ${t.cash_sessions} t on t.company_id = m.company_id and t.id = m.cash_session_id
-      where m.company_id = $1 and m.session_id = $2 and (t.owner is null or m.actor = 'user/' || t.owner)
+      where m.company_id = $1 and m.session_id = $2 and ${IS_OF_DRAWER}
       union all
       ${REVERSED}
       order by at, revision limit ${MAX_SHOWN_OF_SESSION}) m) as movements,
@@ -255,7 +278,7 @@ const size = (amount: string): bigint => {
   return cents < 0n ? -cents : cents
 }
 
-/** Sessions closed since an instant (UTC) with a difference beyond the tolerance, as of now. */
+/** Sessions closed since an instant (UTC) with a difference beyond the tolerance that is not explained, as of now. */
 export async function findCashDifferences(reader: Reader, since: string): Promise<CashDifference[]> {
   const { rows } = await reader.query<{ readonly state: CashSessionState; readonly takings: CashTakings }>({
     name: 'cash_differences',
@@ -263,9 +286,9 @@ export async function findCashDifferences(reader: Reader, since: string): Promis
     values: [since, CASH_TOLERANCE_CENTS],
   })
   const differing = rows.flatMap(({ state, takings }) => {
-    const differences = cashByWay(state, takings).flatMap(({ difference }) => difference ?? [])
-    const [difference] = differences.sort((a, b) => (size(a) < size(b) ? 1 : -1))
-    if (difference === undefined || size(difference) <= BigInt(CASH_TOLERANCE_CENTS)) return []
+    const difference = largestDifference(state, takings)
+    if (difference === null || size(difference) <= BigInt(CASH_TOLERANCE_CENTS)) return []
+    if (state.explained?.difference === difference) return []
     return { id: state.id, closed_at: state.closed_at, difference }
   })
   return differing.slice(0, MAX_SHOWN)

@@ -107,10 +107,10 @@ const actorOf = ({ user }: Places): string => `'user/' || ${user}`
 const isOwnReturn = (actor: string) => (places: Places) =>
   `(${isOfOwn('t.sale_id')(places)} or (t.${actor} = ${actorOf(places)} and ${isToday('t.returned_at', places)}))`
 
-/** SQL condition on the cash session `t`: the user opened or closed it, today. */
+/** SQL condition on the cash session `t`: the user opened or closed it today, or has it open. */
 const isOwnSession = (places: Places): string =>
   `${places.user} in ((t.doc ->> 'opened_by')::bigint, (t.doc ->> 'closed_by')::bigint)
-    and ${isToday('coalesce(t.opened_at, t.closed_at)', places)}`
+    and (t.closed_at is null or (${isToday('coalesce(t.opened_at, t.closed_at)', places)}))`
 
 /** SQL condition on the receivable `t`. */
 const isShownReceivable = (places: Places): string => `(t.status = 'pending' or (${isToday('t.changed_at', places)}))`

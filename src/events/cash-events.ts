@@ -5,6 +5,17 @@ import { CHAIN_WARNINGS } from './till-events.ts'
 /** What a till reports of its drawer. */
 export const CASH_MOVEMENT_KINDS = ['opened', 'in', 'out', 'received', 'closed'] as const
 
+/** Why the count of a drawer differs from what was expected. */
+export const DIFFERENCE_REASONS = [
+  'change',
+  'payment_method',
+  'unrecorded_movement',
+  'unrecorded_sale',
+  'miscount',
+  'unknown',
+  'other',
+] as const
+
 /** Problems of a recorded movement. */
 export const CASH_WARNINGS = ['session_closed', 'at_in_future', 'at_old', ...CHAIN_WARNINGS] as const
 
@@ -22,6 +33,8 @@ const movement = {
   warnings: z.array(z.enum(CASH_WARNINGS)),
   /** Of a refused upload that a person recorded: who uploaded it, and whose drawer it is. */
   settles: z.strictObject({ user_id: id, owner_id: id }).optional(),
+  /** Whose drawer it is, if another user moves it in the panel. */
+  owner_id: id.optional(),
 }
 
 /** Money by payment type; null stands for the drawer, to which all payment types in cash belong. */
@@ -39,8 +52,10 @@ export const cashEvents = {
     ...movement,
     kind: z.enum(['in', 'out', 'received']),
     amount: money,
-    /** Account that was received; null for other kinds. */
+    /** Account that was received, or whose receipt was given back; null for other movements. */
     receivable_id: id.nullable(),
+    /** Account that was paid out of the drawer, or whose payment came back. */
+    payable_id: id.optional(),
   }),
   CashSessionClosed: eventType('cash_session', {
     ...movement,
@@ -60,6 +75,13 @@ export const cashEvents = {
         }),
       ),
     }),
+  }),
+  /** The latest one counts, as long as the difference is the explained one. */
+  CashDifferenceExplained: eventType('cash_session', {
+    reason: z.enum(DIFFERENCE_REASONS),
+    note: text.nullable(),
+    /** The largest of a payment type. */
+    difference: signedMoney,
   }),
   /** Not recorded, for a reason. A person records it in a session, or resolves it otherwise. */
   CashMovementRefused: eventType('cash_session', {

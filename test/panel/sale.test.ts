@@ -484,8 +484,8 @@ describe('panel: own sales of today', () => {
     })
     expect(await page(manager, '')).to.match(/caixa fechado em .* com diferença/)
     expect(await page(clerk, '')).not.to.include('com diferença')
-    expect(await page(manager, '/caixas')).to.include('Caixas abertos agora')
-    expect(await page(clerk, '/caixas')).not.to.include('Caixas abertos agora')
+    expect(await page(manager, '/caixas')).to.include('Gavetas abertas agora')
+    expect(await page(clerk, '/caixas')).not.to.include('Gavetas abertas agora')
     expect((await clerk.get('/painel/caixas/fechamento')).html).not.to.include('/caixas/sessoes')
   })
 

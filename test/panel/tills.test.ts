@@ -39,12 +39,12 @@ describe('panel: tills', () => {
     const sessionPath = (html: string) => /href="\/painel\/caixas(\/sessoes\/\d+)"/.exec(html)?.[1] ?? ''
 
     it('shows open sessions with what is in each drawer', async () => {
-      expect(textIn(await page())).to.include('Nenhum caixa aberto.')
+      expect(textIn(await page())).to.include('Nenhuma gaveta aberta.')
       await upload(till, [counter.sale('a', { cash_session_id: 's<1>' })])
       await send(movement('opened', 150), movement('out', 30))
-      expect(textIn(await page())).to.match(/Caixas abertos agora .*s<1> Operador \d+ \S+ \S+ 1 R\$ 130,00/)
+      expect(textIn(await page())).to.match(/Gavetas abertas agora .*Gaveta de Operador, \S+ \S+ Operador \d+ \S+ \S+ 1 R\$ 130,00/)
       await send(movement('closed', null))
-      expect(textIn(await page())).to.include('Nenhum caixa aberto.')
+      expect(textIn(await page())).to.include('Nenhuma gaveta aberta.')
     })
 
     it('shows a session with movements, sales, expected and counted money, for printing', async () => {
@@ -54,7 +54,7 @@ describe('panel: tills', () => {
       const path = sessionPath(await page('/sessoes'))
       const shown = textIn(await page(path))
       expect(shown).to.include('Dinheiro na gaveta R$ 130,00 R$ 120,00 −R$ 10,00').and.include('Imprimir')
-      expect(shown).to.match(/Retirada Operador \d+ Sangria <b> R\$ 30,00/)
+      expect(shown).to.match(/Sangria Operador \d+ Sangria <b> R\$ 30,00/)
       expect(shown).not.to.include('Nenhuma venda').and.not.include('Houve lançamentos depois')
       await send(movement('in', 10))
       expect(textIn(await page(path)))

@@ -398,6 +398,8 @@ export const EVERY_EVENT = ledgerOf(
     cashMoved({ kind: 'out', offline_id: 'g-0' }),
     cashSessionClosed({ counted: [{ payment_type_id: null, amount: '80.00' }] }),
     by('user/1', cashSessionOpened()),
+    by('user/2', cashMoved({ offline_id: 'g-other', kind: 'out', owner_id: 1, payable_id: 1 })),
+    by('user/2', event('CashDifferenceExplained', { id: 1, reason: 'change', note: 'Venda 9', difference: '-2.00' })),
     ...changes((n) => cashMoved({ offline_id: `g-${n + 1}` })),
     receivableCreated({ id: 8 }),
     receivablePaid(8, { amount: '40.00', cash_session_id: 'caixa1-1' }),

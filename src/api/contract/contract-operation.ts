@@ -68,6 +68,7 @@ export const API_LISTS: ValueLists = {
     WebhookSubscription: 'RegisterWebhookInput.events',
   },
   growing: [
+    'CashSession.reason',
     'ErrorDetails.missing_scope',
     'EventNotice.event',
     'MeKey.scopes',

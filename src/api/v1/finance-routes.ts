@@ -1,12 +1,13 @@
 import * as z from 'zod'
 import { CalendarDate } from '#domain/instant.ts'
 import { PAYMENT_METHODS } from '#domain/payment-rules.ts'
+import { DIFFERENCE_REASONS } from '#events/cash-events.ts'
 import { Problem } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { CashSessionObject } from '#projections/cash-sessions.ts'
 import { getCashSession, listCashSessions } from '#queries/cash-queries.ts'
 import { listPaymentMethods, type Summary as SummaryObject, summarize } from '#queries/finance-summary.ts'
-import { Amount, Balance, ContractRecordId, Day, queryShape, Timestamp } from '#records/field.ts'
+import { Amount, Balance, ContractRecordId, Day, NullableText, queryShape, Timestamp } from '#records/field.ts'
 import { CASH_SESSION_FILTERS } from '#records/list-filters.ts'
 import { type Route, readRoute, single } from '../api-route.ts'
 import { pageSchema, singleSchema } from '../contract/contract-document.ts'
@@ -16,6 +17,7 @@ import { SaleSeller } from './sale-routes.ts'
 const shownExample = {
   id: 12,
   session_id: 'caixa1-2026-11-21',
+  name: 'Gaveta de Bruno, 21/11, manhã',
   status: 'closed',
   opened_at: '2026-11-21T08:00:00.000-03:00',
   opened_by_user_id: 7,
@@ -40,8 +42,12 @@ const shownExample = {
     { payment_type_id: 4, is_cash: false, expected: '221.00', counted: null, difference: null },
   ],
   changed_after_close: false,
+  reason: 'change',
+  note: 'Troco a mais na venda 118',
+  explained_by_user_id: 3,
+  explained_at: '2026-11-22T08:10:00.000-03:00',
   created_at: '2026-11-21T08:00:02.123-03:00',
-  updated_at: '2026-11-21T18:05:01.456-03:00',
+  updated_at: '2026-11-22T08:10:00.000-03:00',
 } as const
 
 const Way = z
@@ -58,6 +64,7 @@ const CashSession = z
   .strictObject({
     id: ContractRecordId,
     session_id: z.string(),
+    name: z.string(),
     status: z.enum(['open', 'closed']),
     opened_at: Timestamp.nullable(),
     opened_by_user_id: ContractRecordId.nullable(),
@@ -80,6 +87,10 @@ const CashSession = z
     difference: Balance.nullable(),
     by_payment_type: z.array(Way),
     changed_after_close: z.boolean(),
+    reason: z.enum(DIFFERENCE_REASONS).nullable(),
+    note: NullableText,
+    explained_by_user_id: ContractRecordId.nullable(),
+    explained_at: Timestamp.nullable(),
     created_at: Timestamp,
     updated_at: Timestamp,
   })
@@ -88,7 +99,7 @@ const CashSession = z
 const SUMS =
   'O esperado na gaveta é abertura + vendas em dinheiro, sem o troco + contas recebidas + entradas − retiradas − devoluções − vendas canceladas depois. Uma venda cancelada enquanto a sua sessão está aberta não conta; depois do fechamento, o dinheiro sai da sessão que o caixa indicar, ou da que o usuário do caixa tem aberta, e a sessão da venda fica como estava. `changed_after_close` diz que algo chegou depois do fechamento: os valores são sempre os de agora.'
 
-/** Cash sessions are made by tills; the API reads them. */
+/** Cash sessions are made by tills and in the panel; the API reads them. */
 export const cashSessionRoutes: readonly Route[] = [
   listRoute({
     path: '/cash-sessions',

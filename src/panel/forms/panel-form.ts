@@ -64,7 +64,7 @@ export interface Field {
   /** Heading above the field, for a group of fields. */
   readonly group?: string
   /** Choice of another field that this one belongs to; hidden with any other choice. The stylesheet names it. */
-  readonly of?: 'auditor'
+  readonly of?: 'auditor' | 'cash'
   /** Title of the folded part of the form with this field; its fields follow each other. */
   readonly fold?: string
 }

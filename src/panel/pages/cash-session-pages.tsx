@@ -1,4 +1,5 @@
 import { formatCount, formatDateTime, formatMoney } from '#domain/person-values.ts'
+import { may } from '#domain/rights.ts'
 import { pathId } from '#http/paths.ts'
 import type { CashSessionObject } from '#projections/cash-sessions.ts'
 import type { CashWay } from '#projections/cash-takings.ts'
@@ -7,7 +8,6 @@ import {
   getCashSession,
   getCashSessionDetails,
   listLatestCashSessions,
-  listOpenSessionNames,
   MAX_SHOWN_OF_SESSION,
   type ReturnOfSession,
   type SaleOfSession,
@@ -15,31 +15,17 @@ import {
 } from '#queries/cash-queries.ts'
 import { CASH_SESSION_FILTERS } from '#records/list-filters.ts'
 import { choiceInput, namedOptions } from '../forms/input-kinds.ts'
-import { type Fields, formText } from '../forms/panel-form.ts'
+import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
-import type { FormSubmission, PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
+import type { PageAction, PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { fieldInput } from '../record-fields.ts'
 import { namesOfActors } from '../record-history.tsx'
-import { Card, type Fact, Facts, Figure, PanelBadge } from '../ui/page-parts.tsx'
+import { ButtonLink, Card, type Fact, Facts, Figure, PanelBadge } from '../ui/page-parts.tsx'
 import { type Column, List, ListTable, readListPage, recordsOnPage } from '../ui/panel-list.tsx'
 import { VALUE_NAMES } from '../words/record-words.ts'
+import { DRAWERS, differenceReason, drawerPages, drawerPath, OPEN_DRAWER } from './drawer-pages.tsx'
 import { loadPaymentTypes } from './payment-type-pages.tsx'
 import { CLOSING } from './tills-closing.tsx'
-
-/** Choice of the open drawer that gives money back; absent without an alternative to `own`, the open one of the sale. */
-export async function drawerFields(visit: PageContext | FormSubmission, own: string | null): Promise<Fields> {
-  const { readModel } = visit
-  const open = await listOpenSessionNames(readModel.reader)
-  const others = open.filter((name) => name !== own)
-  // A session that was closed after the form was shown is refused, not ignored.
-  const isNamed = 'form' in visit && formText(visit.form, 'cash_session_id') !== ''
-  if (others.length === 0 && !isNamed) return {}
-  const none = own !== null && open.includes(own) ? `Caixa ${own}, o da venda` : 'Fora dos caixas'
-  const options = others.map((name) => ({ value: name, label: `Caixa ${name}` }))
-  return { cash_session_id: { label: 'De onde sai o dinheiro', kind: choiceInput(options, none), columns: 6 } }
-}
-
-const CASH_SESSIONS_PATH = '/caixas/sessoes'
 
 /** Open sessions on the page of tills; shops have fewer. */
 const OPEN_SHOWN = 50
@@ -52,6 +38,12 @@ const FILTERS: Fields = {
   session_id: fieldInput(CASH_SESSION_FILTERS.session_id, 4),
 }
 
+/**
+ * Whether the user sees what drawers should have: the count is blind, and others' sales of a drawer are not shown to
+ * users who see their own.
+ */
+const seesExpected = ({ session }: PageContext): boolean => may(session.permissions, 'see_all_sales')
+
 /** Actors of sessions; a session has the ids of its users. */
 const actorOf = (userId: number | null) => (userId === null ? null : `user/${userId}`)
 
@@ -60,8 +52,8 @@ type Names = (actor: string | null) => string
 const namesOf = ({ readModel }: PageContext, sessions: readonly CashSessionObject[]): Promise<Names> =>
   namesOfActors(
     readModel,
-    sessions.flatMap(({ opened_by_user_id, closed_by_user_id }) =>
-      [opened_by_user_id, closed_by_user_id].map((id) => ({ actor: actorOf(id) })),
+    sessions.flatMap(({ opened_by_user_id, closed_by_user_id, explained_by_user_id }) =>
+      [opened_by_user_id, closed_by_user_id, explained_by_user_id].map((id) => ({ actor: actorOf(id) })),
     ),
   )
 
@@ -77,6 +69,7 @@ const SessionBadges = ({ session }: { readonly session: CashSessionObject }) => 
     )}
     {session.opened_at === null && <PanelBadge tone="warn">Sem abertura</PanelBadge>}
     {session.changed_after_close && <PanelBadge tone="warn">Alterada depois</PanelBadge>}
+    {session.explained_at && <PanelBadge tone="good">Explicada</PanelBadge>}
   </>
 )
 
@@ -111,7 +104,7 @@ const wayScope = (id: number, { is_cash, payment_type_id }: CashWay): string =>
   is_cash ? drawerScope(id) : `${drawerScope(id)}/forma/${payment_type_id}`
 
 const columnsOf = (timezone: string, names: Names): Column<CashSessionObject>[] => [
-  { head: 'Sessão', cell: ({ id, session_id }) => <a href={link(`${CASH_SESSIONS_PATH}/${id}`)}>{session_id}</a> },
+  { head: 'Gaveta', cell: ({ id, name }) => <a href={link(drawerPath(id))}>{name}</a> },
   { head: 'Quem abriu', cell: ({ opened_by_user_id: id }) => nameIn(names, id), isExtra: true },
   { head: 'Aberta em', cell: ({ opened_at: at }) => at && formatDateTime(at, timezone), isExtra: true },
   { head: 'Fechada em', cell: ({ closed_at: at }) => at && formatDateTime(at, timezone), isExtra: true },
@@ -135,29 +128,58 @@ const columnsOf = (timezone: string, names: Names): Column<CashSessionObject>[] 
   },
 ]
 
-/** Open sessions with what is in each drawer. */
+const EXPECTED = ['Vendas', 'Esperado', 'Diferença']
+
+/** Columns without some, and without what should be in a drawer for users who count it blindly. */
+const shownColumns = (visit: PageContext, names: Names, without: readonly string[] = []) =>
+  columnsOf(visit.readModel.timezone, names).filter(
+    ({ head }) => ![...without, ...(seesExpected(visit) ? [] : EXPECTED)].includes(String(head)),
+  )
+
+/** Opens the own drawer, or leads to it. */
+function ownDrawer(visit: PageContext, open: readonly CashSessionObject[]): PageAction {
+  const own = open.find(({ opened_by_user_id: id }) => id === visit.session.userId)
+  return own ? { label: 'Minha gaveta', to: drawerPath(own.id) } : { label: 'Abrir gaveta', to: OPEN_DRAWER }
+}
+
+async function listOpen(visit: PageContext): Promise<CashSessionObject[]> {
+  const page = await listLatestCashSessions(visit.readModel.reader, { status: 'open', limit: OPEN_SHOWN })
+  return 'refused' in page ? [] : recordsOnPage<CashSessionObject>(page)
+}
+
+/** Open drawers, with what is in each for users who may know it. */
 export async function OpenCashSessions({ visit }: { readonly visit: PageContext }) {
-  if (!visit.reaches('GET', CASH_SESSIONS_PATH)) return null
-  const { reader, timezone } = visit.readModel
-  const page = await listLatestCashSessions(reader, { status: 'open', limit: OPEN_SHOWN })
-  const sessions = 'refused' in page ? [] : recordsOnPage<CashSessionObject>(page)
-  const names = await namesOf(visit, sessions)
-  const shown = ['Fechada em', 'Contado', 'Diferença', 'Situação']
+  const sessions = await listOpen(visit)
+  const own = ownDrawer(visit, sessions)
+  const title = seesExpected(visit) ? 'Gavetas abertas agora' : 'Minha gaveta'
   return (
-    <Card title="Caixas abertos agora" aside={<a href={link(CASH_SESSIONS_PATH)}>Todas as sessões</a>}>
+    <Card
+      title={title}
+      aside={
+        <>
+          <a href={link(DRAWERS)}>Gavetas</a>{' '}
+          {visit.reaches('GET', own.to) && <ButtonLink to={own.to}>{own.label}</ButtonLink>}
+        </>
+      }
+    >
       <ListTable
         isList
-        caption="Caixas abertos agora"
+        caption={title}
         rows={sessions}
-        columns={columnsOf(timezone, names).filter(({ head }) => !shown.includes(String(head)))}
-        empty="Nenhum caixa aberto."
+        columns={shownColumns(visit, await namesOf(visit, sessions), [
+          'Fechada em',
+          'Contado',
+          'Diferença',
+          'Situação',
+        ])}
+        empty="Nenhuma gaveta aberta."
       />
     </Card>
   )
 }
 
 async function showList(visit: PageContext): Promise<PanelPage> {
-  const { reader, timezone } = visit.readModel
+  const { reader } = visit.readModel
   const list = await readListPage<CashSessionObject>(visit, FILTERS, (_visit, asked, { limit }) =>
     listLatestCashSessions(reader, { ...asked, limit }),
   )
@@ -166,66 +188,98 @@ async function showList(visit: PageContext): Promise<PanelPage> {
       visit={visit}
       filters={FILTERS}
       list={list}
-      caption="Sessões de caixa"
-      columns={columnsOf(timezone, await namesOf(visit, list.rows))}
-      empty="Nenhuma sessão de caixa. Elas aparecem quando um caixa é aberto."
+      caption="Gavetas"
+      columns={shownColumns(visit, await namesOf(visit, list.rows))}
+      empty="Nenhuma gaveta. Elas aparecem quando alguém abre a sua, aqui ou em um caixa."
       quick={[{ label: 'Abertas', filters: { status: 'open' } }]}
     />
   )
-  return { title: 'Sessões de caixa', parent: { label: 'Caixas', to: '/caixas' }, body }
+  return {
+    title: 'Gavetas',
+    parent: { label: 'Caixas', to: '/caixas' },
+    main: ownDrawer(visit, await listOpen(visit)),
+    more: [{ label: 'Fechamento do dia', to: CLOSING }],
+    body,
+  }
+}
+
+async function loadSession({ readModel, params }: PageContext): Promise<CashSessionObject | null> {
+  const id = pathId(params.id)
+  const found = id === null ? null : (await getCashSession(readModel.reader, id)).record
+  return found === null ? null : (JSON.parse(found) as CashSessionObject)
+}
+
+const isDiffering = ({ by_payment_type }: CashSessionObject): boolean =>
+  by_payment_type.some(({ difference }) => (difference ?? '0.00') !== '0.00')
+
+function actionsOf(visit: PageContext, session: CashSessionObject): Pick<PanelPage, 'main' | 'more'> {
+  const path = drawerPath(session.id)
+  const print: PageAction = { label: 'Imprimir', to: visit.path, prints: true }
+  if (session.status === 'open')
+    return {
+      main: { label: 'Fechar gaveta', to: `${path}/fechar` },
+      more: [{ label: 'Suprimento', to: `${path}/suprimento` }, { label: 'Sangria', to: `${path}/sangria` }, print],
+    }
+  if (!isDiffering(session)) return { main: print }
+  const explain: PageAction = { label: 'Explicar', to: `${path}/explicar` }
+  return session.explained_at === null ? { main: explain, more: [print] } : { main: print, more: [explain] }
 }
 
 /** A session with all that happened in it; printable. */
 async function showSession(visit: PageContext): Promise<PanelPage | null> {
-  const { readModel, params } = visit
-  const { reader } = readModel
-  const id = pathId(params.id)
-  const found = id === null ? null : (await getCashSession(reader, id)).record
-  if (found === null) return null
-  const session = JSON.parse(found) as CashSessionObject
-  const [details, types, names] = await Promise.all([
-    getCashSessionDetails(reader, session.session_id),
-    namesOfTypes(visit),
-    namesOf(visit, [session]),
-  ])
+  const { readModel } = visit
+  const session = await loadSession(visit)
+  if (!session) return null
+  const details = await getCashSessionDetails(readModel.reader, session.session_id)
+  const names = await namesOf(visit, [session])
   const actors = await namesOfActors(readModel, details.movements)
+  const { timezone } = readModel
+  const shown = { visit, details, actors, timezone }
   const body = (
     <>
       <Card title="Resumo">
-        <Facts facts={factsOf(session, names, readModel.timezone)} />
+        <Facts facts={factsOf(visit, session, names)} />
         {session.changed_after_close && (
           <p class="problem" role="note">
             Houve lançamentos depois do fechamento: os valores são os atuais, não os vistos no fechamento.
           </p>
         )}
       </Card>
-      <Ways session={session} types={types} />
-      <Drawer session={session} />
-      <Details details={details} actors={actors} timezone={readModel.timezone} />
-      <p class="hint">
-        {'A sessão soma as vendas que o caixa registrou nela, em qualquer dia. O '}
-        <a href={link(CLOSING)}>fechamento do dia</a>
-        {' soma as vendas de cada usuário em um dia, e mostra as gavetas que estiveram abertas nele.'}
-      </p>
+      {seesExpected(visit) ? (
+        <>
+          <Ways session={session} types={await namesOfTypes(visit)} />
+          <Drawer session={session} />
+          <Movements {...shown} />
+          <Takings {...shown} />
+          <p class="hint">
+            {'A gaveta soma as vendas que o caixa registrou nela, em qualquer dia. O '}
+            <a href={link(CLOSING)}>fechamento do dia</a>
+            {' soma as vendas de cada usuário em um dia, e mostra as gavetas que estiveram abertas nele.'}
+          </p>
+        </>
+      ) : (
+        <Movements {...shown} />
+      )}
     </>
   )
-  return {
-    title: `Caixa ${session.session_id}`,
-    parent: { label: 'Sessões de caixa', to: CASH_SESSIONS_PATH },
-    main: { label: 'Imprimir', to: visit.path, prints: true },
-    body,
-  }
+  return { title: session.name, parent: { label: 'Gavetas', to: DRAWERS }, ...actionsOf(visit, session), body }
 }
 
-function factsOf(session: CashSessionObject, names: Names, timezone: string): Fact[] {
-  const { opened_at, opened_by_user_id, closed_at, closed_by_user_id, sales_count } = session
+function factsOf(visit: PageContext, session: CashSessionObject, names: Names): Fact[] {
+  const { opened_at, closed_at, sales_count, session_id, counted, reason, note, explained_at } = session
+  const { timezone } = visit.readModel
   const when = (at: string | null, userId: number | null) =>
     at && [formatDateTime(at, timezone), nameIn(names, userId)].filter((part) => part !== null).join(', ')
   return [
     ['Situação', <SessionBadges key="state" session={session} />],
-    ['Aberta', when(opened_at, opened_by_user_id)],
-    ['Fechada', when(closed_at, closed_by_user_id)],
-    ['Vendas', formatCount(sales_count)],
+    ['Aberta', when(opened_at, session.opened_by_user_id)],
+    ['Fechada', when(closed_at, session.closed_by_user_id)],
+    ['Sessão do caixa', session_id],
+    ['Vendas', seesExpected(visit) && formatCount(sales_count)],
+    ['Contado', !seesExpected(visit) && money(counted)],
+    ['Motivo da diferença', reason && differenceReason(reason)],
+    ['Observação', note],
+    ['Explicada', when(explained_at, session.explained_by_user_id)],
   ]
 }
 
@@ -276,8 +330,8 @@ const Drawer = ({ session: { cash, expected } }: { readonly session: CashSession
         ['Abertura', formatMoney(cash.opening)],
         ['Vendas, sem o troco', formatMoney(cash.sales)],
         ['Contas recebidas', formatMoney(cash.received)],
-        ['Entradas', formatMoney(cash.in)],
-        ['Retiradas', formatMoney(cash.out)],
+        ['Suprimentos', formatMoney(cash.in)],
+        ['Sangrias', formatMoney(cash.out)],
         ['Devoluções', formatMoney(cash.returned)],
         ['Vendas canceladas', formatMoney(cash.cancelled)],
         ['Esperado', <strong key="expected">{formatMoney(expected)}</strong>],
@@ -289,94 +343,113 @@ const Drawer = ({ session: { cash, expected } }: { readonly session: CashSession
 const KINDS: Readonly<Record<string, string>> = {
   ...VALUE_NAMES.kind,
   opened: 'Abertura',
-  in: 'Entrada',
-  out: 'Retirada',
+  in: 'Suprimento',
+  out: 'Sangria',
   closed: 'Fechamento',
   reversed: 'Recebimento estornado',
 }
 
 interface DetailsProps {
+  readonly visit: PageContext
   readonly details: CashSessionDetails
   readonly actors: Names
   readonly timezone: string
 }
 
-const Details = ({ details: { movements, sales, returns }, actors, timezone }: DetailsProps) => {
-  const time = <R extends { readonly at: string }>(): Column<R> => ({
-    head: 'Quando',
-    cell: ({ at }) => formatDateTime(at, timezone),
-  })
+const timeColumn = <R extends { readonly at: string }>(timezone: string): Column<R> => ({
+  head: 'Quando',
+  cell: ({ at }) => formatDateTime(at, timezone),
+})
+
+const Movements = ({ visit, details: { movements }, actors, timezone }: DetailsProps) => (
+  <Card title="Movimentos">
+    <ListTable<ShownCashMovement>
+      isList
+      caption="Movimentos da gaveta"
+      rows={movements}
+      empty="Nenhum movimento."
+      columns={[
+        timeColumn(timezone),
+        { head: 'Movimento', cell: (movement) => <MovementName visit={visit} movement={movement} /> },
+        { head: 'Quem', cell: ({ actor }) => actors(actor), isExtra: true },
+        { head: 'Motivo', cell: ({ reason }) => reason, isExtra: true },
+        { head: 'Valor', cell: ({ amount }) => money(amount), isNumber: true },
+      ]}
+    />
+  </Card>
+)
+
+/** Returns and sales of a session. */
+const Takings = ({ details: { sales, returns }, timezone }: DetailsProps) => (
+  <>
+    {returns.length > 0 && (
+      <Card title="Devoluções">
+        <ListTable<ReturnOfSession>
+          caption="Devoluções na sessão"
+          rows={returns}
+          empty=""
+          columns={[
+            timeColumn(timezone),
+            { head: 'Venda', cell: ({ sale_id: id }) => <a href={link(`/vendas/${id}`)}>{id}</a> },
+            { head: 'Valor', cell: ({ total }) => formatMoney(total), isNumber: true },
+          ]}
+        />
+      </Card>
+    )}
+    <Card title="Vendas">
+      {sales.length === MAX_SHOWN_OF_SESSION && <p class="hint">{`As ${MAX_SHOWN_OF_SESSION} últimas.`}</p>}
+      <ListTable<SaleOfSession>
+        isList
+        caption="Vendas da sessão"
+        rows={sales}
+        empty="Nenhuma venda."
+        columns={[
+          { head: 'Venda', cell: ({ id }) => <a href={link(`/vendas/${id}`)}>{id}</a> },
+          timeColumn(timezone),
+          { head: 'Formas', cell: ({ ways }) => ways.join(', '), isExtra: true },
+          { head: 'Situação', cell: (sale) => <SaleState sale={sale} /> },
+          { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },
+        ]}
+      />
+    </Card>
+  </>
+)
+
+interface MovementNameProps {
+  readonly visit: PageContext
+  readonly movement: ShownCashMovement
+}
+
+/** Page of the account that a movement received or paid, if the user may open it. */
+function accountPath({ reaches }: PageContext, { receivable_id, payable_id }: ShownCashMovement): string | null {
+  const path = payable_id ? `/contas-a-pagar/${payable_id}` : receivable_id && `/contas-a-receber/${receivable_id}`
+  return path && reaches('GET', path) ? path : null
+}
+
+const MovementName = ({ visit, movement }: MovementNameProps) => {
+  const { kind, payable_id, warnings } = movement
+  const path = accountPath(visit, movement)
+  const name = payable_id && kind === 'out' ? 'Conta paga' : KINDS[kind]
   return (
     <>
-      <Card title="Movimentos">
-        <ListTable<ShownCashMovement>
-          isList
-          caption="Movimentos da gaveta"
-          rows={movements}
-          empty="Nenhum movimento."
-          columns={[
-            time(),
-            { head: 'Movimento', cell: (movement) => <MovementName movement={movement} /> },
-            { head: 'Quem', cell: ({ actor }) => actors(actor), isExtra: true },
-            { head: 'Motivo', cell: ({ reason }) => reason, isExtra: true },
-            { head: 'Valor', cell: ({ amount }) => money(amount), isNumber: true },
-          ]}
-        />
-      </Card>
-      {returns.length > 0 && (
-        <Card title="Devoluções">
-          <ListTable<ReturnOfSession>
-            caption="Devoluções na sessão"
-            rows={returns}
-            empty=""
-            columns={[
-              time(),
-              { head: 'Venda', cell: ({ sale_id: id }) => <a href={link(`/vendas/${id}`)}>{id}</a> },
-              { head: 'Valor', cell: ({ total }) => formatMoney(total), isNumber: true },
-            ]}
-          />
-        </Card>
-      )}
-      <Card title="Vendas">
-        {sales.length === MAX_SHOWN_OF_SESSION && <p class="hint">{`As ${MAX_SHOWN_OF_SESSION} últimas.`}</p>}
-        <ListTable<SaleOfSession>
-          isList
-          caption="Vendas da sessão"
-          rows={sales}
-          empty="Nenhuma venda."
-          columns={[
-            { head: 'Venda', cell: ({ id }) => <a href={link(`/vendas/${id}`)}>{id}</a> },
-            time(),
-            { head: 'Formas', cell: ({ ways }) => ways.join(', '), isExtra: true },
-            { head: 'Situação', cell: (sale) => <SaleState sale={sale} /> },
-            { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },
-          ]}
-        />
-      </Card>
+      {path === null ? name : <a href={link(path)}>{name}</a>}
+      {warnings.map((code) => (
+        <PanelBadge key={code} tone="warn">
+          {VALUE_NAMES.warnings?.[code] ?? code}
+        </PanelBadge>
+      ))}
     </>
   )
 }
-
-const MovementName = ({ movement: { kind, receivable_id, warnings } }: { readonly movement: ShownCashMovement }) => (
-  <>
-    {receivable_id === null ? KINDS[kind] : <a href={link(`/contas-a-receber/${receivable_id}`)}>{KINDS[kind]}</a>}
-    {warnings.map((code) => (
-      <PanelBadge key={code} tone="warn">
-        {VALUE_NAMES.warnings?.[code] ?? code}
-      </PanelBadge>
-    ))}
-  </>
-)
 
 const SaleState = ({ sale: { status, is_refund } }: { readonly sale: SaleOfSession }) => {
   if (is_refund) return <PanelBadge tone="bad">Cancelada, dinheiro devolvido aqui</PanelBadge>
   return status === 'completed' ? null : <PanelBadge tone="bad">Cancelada</PanelBadge>
 }
 
-/** The drawer of a session has the money of the sales of all users and days. */
-const common = { section: 'tills', access: 'see_all_sales' } as const
-
+/** Users who do not see all sales see the own drawer, without what it should have. */
 export const cashSessionPages: readonly PanelRoute[] = [
-  { ...common, path: CASH_SESSIONS_PATH, show: showList },
-  { ...common, path: `${CASH_SESSIONS_PATH}/:id`, show: showSession },
+  { section: 'tills', path: DRAWERS, show: showList },
+  ...drawerPages,
+  { section: 'tills', path: `${DRAWERS}/:id`, show: showSession },
 ]

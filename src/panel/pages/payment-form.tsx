@@ -9,6 +9,7 @@ import type { PaymentTypeObject } from '#projections/stores.ts'
 import { amountInput, choiceInput, momentInput, type Option } from '../forms/input-kinds.ts'
 import { type Fields, type FormBody, formText } from '../forms/panel-form.ts'
 import type { PageContext } from '../panel-route.ts'
+import { drawerFields } from './drawer-fields.tsx'
 import { loadPaymentTypes } from './payment-type-pages.tsx'
 
 /** Words of receiving or paying. */
@@ -19,6 +20,8 @@ export interface PaymentWords {
   readonly sum: string
   /** `Recebida` */
   readonly done: string
+  /** Question for the drawer that cash goes into or comes out of. */
+  readonly drawer: string
 }
 
 /** Documented method of a way of paying, else its name. Cash has one code, by which the day's cash is summed. */
@@ -40,7 +43,7 @@ const FOLD = 'Juros, multa e desconto'
 const extra = (label: string) => ({ label, kind: amountInput, columns: 4, fold: FOLD }) as const
 
 /** Fields of a payment of accounts. */
-export async function paymentFields(visit: PageContext, { sum }: PaymentWords, hint: string): Promise<Fields> {
+export async function paymentFields(visit: PageContext, { sum, drawer }: PaymentWords, hint: string): Promise<Fields> {
   const methods = await methodOptions(visit)
   const isOffered = (typed: string) => methods.some(({ value }) => value === typed)
   return {
@@ -54,6 +57,7 @@ export async function paymentFields(visit: PageContext, { sum }: PaymentWords, h
       isRequired: true,
       columns: 4,
     },
+    ...(await drawerFields(visit, { label: drawer, of: 'cash' })),
     paid_at: { label: 'Data e hora', kind: momentInput, columns: 4, hint: 'Se vazio, usa a hora atual.' },
     interest: extra('Juros (R$)'),
     fine: extra('Multa (R$)'),
@@ -62,7 +66,7 @@ export async function paymentFields(visit: PageContext, { sum }: PaymentWords, h
 }
 
 /** Input of the fields; the accounts come beside them. */
-export const PaymentForm = AccountsPayment.omit({ accounts: true })
+export const PaymentForm = AccountsPayment.omit({ accounts: true, movement_id: true })
 
 /** Hidden field with the shown accounts, separated by commas. */
 const SHOWN = 'shown'

@@ -1,4 +1,6 @@
+import type * as z from 'zod'
 import { PaymentReversal, type ReversalInput } from '#commands/account-commands.ts'
+import { NamedSession } from '#commands/named-drawers.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { paymentMethodName } from '#domain/payment-rules.ts'
 import { formatDateTime, formatDay, formatMoney, formatPersonName } from '#domain/person-values.ts'
@@ -17,6 +19,7 @@ import { loadRecord, type RecordPages } from '../ui/record-pages.tsx'
 import { type Account, AccountBadge } from './account-parts.tsx'
 import { loadCompany, ShopHead, toLogoOrigin } from './company-pages.tsx'
 import { type BalancePageSide, PAYABLE, RECEIVABLE } from './debtor-pages.tsx'
+import { drawerFields, GIVING_DRAWER, newMovement } from './drawer-fields.tsx'
 import { SumLine } from './sale-page.tsx'
 
 /** Path of the receipt with a number; `accounts` is that of the accounts. */
@@ -224,6 +227,12 @@ export async function InstallmentsCard({ account, path, visit, listing }: Siblin
 export const installmentText = (installment: Account['installment']): string =>
   installment === null ? '' : `${installment.number}/${installment.count}`
 
+const Reversal = PaymentReversal.extend({ cash_session_id: NamedSession })
+
+/** Question for the drawer of a reversal: an open one that received the money gives it back. */
+const drawerOf = (path: string, { cash_session_id: own }: AccountPayment) =>
+  path === PAYABLE.accounts ? { label: 'Para onde volta o dinheiro' } : { label: GIVING_DRAWER, own, isFixed: true }
+
 interface ReversibleAccount {
   readonly account: Account
   readonly payment: AccountPayment
@@ -235,7 +244,7 @@ export function reversalPages<P>(
   access: PageAccess,
   command: Command<ReversalInput>,
 ): PanelRoute[] {
-  return formPages<ReversibleAccount, { reason: string }>({
+  return formPages<ReversibleAccount, z.infer<typeof Reversal>>({
     path: `${path}/:id/pagamentos/:payment_id/estornar`,
     section,
     access,
@@ -265,13 +274,16 @@ export function reversalPages<P>(
     label: 'Estornar',
     isDangerous: true,
     back: ({ account }) => `${path}/${account.id}`,
-    fields: () => ({ reason: reasonField('Fica no histórico da conta.') }),
-    schema: PaymentReversal,
-    act: (submission, { account, payment }, { reason }) =>
+    fields: async ({ payment }, visit) => ({
+      ...(payment.payment_method === 'cash' && (await drawerFields(visit, drawerOf(path, payment)))),
+      reason: reasonField('Fica no histórico da conta.'),
+    }),
+    schema: Reversal,
+    act: (submission, { account, payment }, input) =>
       runAndRedirect(
         submission,
         command,
-        { id: account.id, payment_id: payment.id, reason },
+        { id: account.id, payment_id: payment.id, ...input, ...newMovement(submission) },
         { to: `${path}/${account.id}`, flash: 'estornado' },
       ),
   })

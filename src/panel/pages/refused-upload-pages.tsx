@@ -13,7 +13,7 @@ import type { Refusal } from '#domain/refusals.ts'
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { ReturnObject } from '#projections/returns.ts'
-import { listOpenSessionNames } from '#queries/cash-queries.ts'
+import { listOpenDrawers } from '#queries/cash-queries.ts'
 import {
   countOpenReturns,
   getRefusedReturn,
@@ -151,9 +151,9 @@ const MOVEMENT_NOTE: Fields = {
 }
 
 async function sessionField({ readModel }: PageContext): Promise<Fields> {
-  const suggestions = await listOpenSessionNames(readModel.reader)
+  const open = await listOpenDrawers(readModel.reader, readModel.timezone)
   const hint = 'O nome da sessão em que o dinheiro entrou ou saiu de fato.'
-  const kind = suggestedInput(suggestions)
+  const kind = suggestedInput(open.map(({ session_id }) => session_id))
   return { session_id: { label: 'Sessão do caixa', kind, columns: 6, isRequired: true, hint } }
 }
 

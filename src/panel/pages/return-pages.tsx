@@ -1,6 +1,6 @@
 import * as z from 'zod'
-import { NamedSession } from '#commands/cash-commands.ts'
 import { dueBack, isMoney, toSaleMoney } from '#commands/money-back.ts'
+import { NamedSession } from '#commands/named-drawers.ts'
 import { ReturnBody, returnGoods } from '#commands/return-goods.ts'
 import {
   type ReturnableSale,
@@ -23,8 +23,8 @@ import { amountInput, paragraphInput, quantityInput, recordChoiceInput, yesOrNoI
 import { type Fields, type FormBody, formText } from '../forms/panel-form.ts'
 import type { FormSubmission, PageContext, PanelRoute } from '../panel-route.ts'
 import { formPages } from '../ui/form-pages.tsx'
-import { drawerFields } from './cash-session-pages.tsx'
 import { SEARCHED_CUSTOMER } from './debtor-pages.tsx'
+import { drawerFields, GIVING_DRAWER } from './drawer-fields.tsx'
 import { loadPaymentTypes } from './payment-type-pages.tsx'
 import { partyField } from './person-form.tsx'
 import { loadSale } from './sale-page.tsx'
@@ -204,7 +204,7 @@ async function wayFields(returning: Returning, visit: PageContext): Promise<Fiel
       label: 'Cliente do crédito de troca',
       hint: 'Procure pelo nome, CPF, CNPJ ou telefone. Se vazio, o crédito é do cliente da venda.',
     },
-    ...(await drawerFields(visit, null)),
+    ...(await drawerFields(visit, { label: GIVING_DRAWER })),
   }
 }
 

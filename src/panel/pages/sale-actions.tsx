@@ -1,8 +1,8 @@
 import * as z from 'zod'
 import { cancelSale } from '#commands/cancel-sale.ts'
-import { NamedSession } from '#commands/cash-commands.ts'
 import { FiscalDocumentFields, recordFiscalDocument } from '#commands/fiscal-document-commands.ts'
 import { isNoMoney, moneyTaken } from '#commands/money-back.ts'
+import { NamedSession } from '#commands/named-drawers.ts'
 import { assignSaleCustomer } from '#commands/register-sale.ts'
 import { fromCents } from '#domain/money.ts'
 import { formatCents, formatDateTime, formatMoney } from '#domain/person-values.ts'
@@ -20,8 +20,8 @@ import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { formPages, obstaclePage, runAndRedirect } from '../ui/form-pages.tsx'
 import { Cancelled } from '../ui/head.tsx'
-import { drawerFields } from './cash-session-pages.tsx'
 import { SEARCHED_CUSTOMER } from './debtor-pages.tsx'
+import { drawerFields, GIVING_DRAWER } from './drawer-fields.tsx'
 import { loadPaymentTypes } from './payment-type-pages.tsx'
 import { partyField } from './person-form.tsx'
 import { loadSale } from './sale-page.tsx'
@@ -76,7 +76,8 @@ async function cancellingFields(sale: SaleObject, visit: PageContext): Promise<F
     // A till may have named a payment type that does not exist.
     return [`refunds.${id}`, { label: `Devolver ${formatCents(cents)} em`, kind, isRequired: paidBy === undefined }]
   })
-  const drawers = taken.size === 0 ? {} : await drawerFields(visit, sale.cash_session_id)
+  const asked = { label: GIVING_DRAWER, own: sale.cash_session_id }
+  const drawers = taken.size === 0 ? {} : await drawerFields(visit, asked)
   return { ...Object.fromEntries(refunds), ...drawers, reason: reasonField('Fica no histórico da venda.') }
 }
 

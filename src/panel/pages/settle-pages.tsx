@@ -18,6 +18,7 @@ import { Card, Facts, Stat, Stats } from '../ui/page-parts.tsx'
 import { loadRecord, type RecordPages } from '../ui/record-pages.tsx'
 import type { Account } from './account-parts.tsx'
 import { accountCount, type BalancePageSide, PAYABLE, RECEIVABLE } from './debtor-pages.tsx'
+import { newMovement } from './drawer-fields.tsx'
 import {
   formatAccountToken,
   PaymentForm,
@@ -61,7 +62,11 @@ export const settlementPages = <P,>(
     async act(submission, { id }, input) {
       const accounts = parseAccountTokens(submission.form)
       if (isRefusal(accounts)) return accounts
-      const answer = await submission.run(command, { ...input, accounts: accounts.filter((each) => each.id === id) })
+      const answer = await submission.run(command, {
+        ...input,
+        ...newMovement(submission),
+        accounts: accounts.filter((each) => each.id === id),
+      })
       if (isRefusal(answer)) return answer
       const { status } = answer.record as Account<P>
       return { to: `${path}/${id}`, flash: status === 'settled' ? 'liquidada' : 'paga-em-parte' }
@@ -158,7 +163,7 @@ function payPages(side: PayingSide): PanelRoute[] {
       if (ticked.length === 0 && typeof input.received !== 'string') return refuseField('received', NOTHING_CHOSEN)
       const accounts = ticked.length > 0 ? ticked : parseAccountTokens(submission.form)
       if (isRefusal(accounts)) return accounts
-      const answer = await submission.run(command, { ...input, accounts })
+      const answer = await submission.run(command, { ...input, ...newMovement(submission), accounts })
       if (isRefusal(answer)) return answer
       const { payments } = answer.record as Account
       return { to: receiptPath(of.accounts, payments.at(-1)?.receipt ?? 0), flash: 'pagamento' }

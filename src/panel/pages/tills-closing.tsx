@@ -15,7 +15,9 @@ import { namesOfActors } from '../record-history.tsx'
 import { pluralize, ReconciliationLine, ReconciliationTable } from '../ui/head.tsx'
 import { Card, Chips, type Fact, Facts, Figure, Nothing } from '../ui/page-parts.tsx'
 import { ListTable } from '../ui/panel-list.tsx'
+import { because } from '../words/record-words.ts'
 import { ACQUIRED_COLUMNS, addPayments, FeeFigure } from './acquirer-pages.tsx'
+import { DRAWERS, differenceReason, drawerPath } from './drawer-pages.tsx'
 import { REFUSED_SALES_PATH } from './refused-sale-pages.tsx'
 import { salesOfTill, TooMany } from './till-pages.tsx'
 
@@ -50,7 +52,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
       {await AcquirersOfDay({ visit, day })}
       <p class="hint">
         {`Impresso em ${formatDateTime(session.now, timezone)}. O esperado de uma gaveta é a abertura mais o que entrou, menos o que saiu; sem gaveta aberta, só o dinheiro das vendas, sem o troco. Uma devolução conta no caixa da venda; o dinheiro sai da gaveta que o devolveu. Uma venda cancelada depois conta no dia da venda; o dinheiro dela sai no dia do cancelamento. `}
-        {visit.reaches('GET', '/caixas/sessoes') && <a href={link('/caixas/sessoes')}>Sessões de caixa</a>}
+        {seesDrawers && <a href={link(DRAWERS)}>Gavetas</a>}
       </p>
     </>
   )
@@ -263,27 +265,30 @@ const uncounted = (of: string, cash: string, hasDrawers: boolean): Fact[] =>
         ['Diferença', <Blank key="difference" />],
       ]
 
-/** A cash session: how the expected cash comes about, what was counted, and the difference. */
-const Drawer = ({ session: { id, session_id, cash, expected, counted, difference } }: DrawerProps) => {
+/** A drawer: how the expected cash comes about, what was counted, why that differs, and who answers for it. */
+const Drawer = ({ session }: DrawerProps) => {
+  const { id, name, cash, expected, counted, difference, reason, note } = session
   const of = `gaveta/${id}`
   const moved = (name: string, amount: string): Fact => [name, amount !== '0.00' && formatMoney(amount)]
   return (
-    <section aria-label={`Gaveta ${session_id}`}>
+    <section aria-label={name}>
       <h3>
-        Gaveta <a href={link(`/caixas/sessoes/${id}`)}>{session_id}</a>
+        <a href={link(drawerPath(id))}>{name}</a>
       </h3>
       <Facts
         facts={[
           ['Abertura', formatMoney(cash.opening)],
           moved('Vendas em dinheiro', cash.sales),
           moved('Contas recebidas', cash.received),
-          moved('Entradas', cash.in),
-          moved('Retiradas', cash.out),
+          moved('Suprimentos', cash.in),
           moved('Devoluções', cash.returned),
           moved('Vendas canceladas', cash.cancelled),
+          moved('Sangrias', cash.out),
           ['Esperado na gaveta', amountOf('esperado', of, expected)],
           ['Contado', counted === null ? <Blank /> : amountOf('contado', of, counted)],
           ['Diferença', difference === null ? <Blank /> : amountOf('diferenca', of, difference)],
+          ['Motivo', reason ? because(differenceReason(reason), note) : difference !== '0.00' && <Blank />],
+          ['Assinatura', <Blank key="signature" />],
         ]}
       />
     </section>

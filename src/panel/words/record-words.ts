@@ -46,8 +46,8 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     adjustment: 'Ajuste',
     opened: 'Abertura',
     closed: 'Fechamento',
-    in: 'Entrada na gaveta',
-    out: 'Retirada da gaveta',
+    in: 'Suprimento',
+    out: 'Sangria',
     received: 'Conta recebida',
     sale: 'Venda',
     cancel: 'Venda cancelada',
@@ -65,6 +65,13 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     no_response: 'Sem resposta',
     gone: 'O endereço não existe mais',
     requested: 'A pedido',
+    change: 'Troco errado ou faltou troco',
+    payment_method: 'Erro de forma de pagamento',
+    unrecorded_movement: 'Sangria ou suprimento não lançado',
+    unrecorded_sale: 'Venda não registrada',
+    miscount: 'Erro na contagem',
+    unknown: 'Sem explicação',
+    other: 'Outro motivo',
   },
   status: {
     completed: 'Concluída',
@@ -244,7 +251,7 @@ type ValueText = (name: string, value: string) => string
 type Sentences = { readonly [N in EventName]?: (data: DataOf<N>, text: ValueText, timezone: string) => string }
 
 /** Adds a reason, if there is one. */
-const because = (sentence: string, reason: string | null): string =>
+export const because = (sentence: string, reason: string | null): string =>
   reason === null || reason === '' ? sentence : `${sentence}: ${reason}`
 
 /** The approval of an operation, if it had one. */
@@ -288,6 +295,12 @@ function paidAccount(verb: string, data: DataOf<'ReceivablePaymentReceived'>, te
   const more = parts.length === 0 ? '' : ` (conta ${formatMoney(amount)}, ${parts.join(', ')})`
   const received = formatMoney(fromCents(sumReceived(data)))
   return `${verb} ${received}${more} em ${formatDay(paid_on)}${byMethod(payment_method, text)}`
+}
+
+/** Counted cash of a closing. */
+function countedText(counted: DataOf<'CashSessionClosed'>['counted']): string {
+  const cash = counted?.find(({ payment_type_id }) => payment_type_id === null)
+  return cash ? `, com ${formatMoney(cash.amount)} contados` : ''
 }
 
 /** What happened, of events with a name that does not tell it alone. */
@@ -353,9 +366,11 @@ const SENTENCES: Sentences = {
     `Documento fiscal nº ${number}: ${text('status', status).toLowerCase()}`,
   ReturnDocumentRecorded: ({ number, status }, text) =>
     `Documento fiscal da devolução, nº ${number}: ${text('status', status).toLowerCase()}`,
-  CashSessionOpened: ({ session_id, amount }) => `Caixa ${session_id} aberto com ${formatMoney(amount)}`,
+  CashSessionOpened: ({ amount, reason }) => because(`Gaveta aberta com ${formatMoney(amount)}`, reason),
   CashMoved: ({ kind, amount, reason }, text) => because(`${text('kind', kind)}: ${formatMoney(amount)}`, reason),
-  CashSessionClosed: ({ session_id, reason }) => because(`Caixa ${session_id} fechado`, reason),
+  CashSessionClosed: ({ counted, reason }) => because(`Gaveta fechada${countedText(counted)}`, reason),
+  CashDifferenceExplained: ({ reason, note, difference }, text) =>
+    because(`Diferença de ${formatMoney(difference)} explicada: ${text('reason', reason)}`, note),
   RefusedCashMovementResolved: ({ note }) => because('Movimento recusado resolvido sem registro', note),
   TillRegistered: ({ id, name }) => `Caixa ${id} aberto em um aparelho: ${name}`,
   TillElementReceived: ({ id, number }) => `Caixa ${id}: registro ${number} recebido`,

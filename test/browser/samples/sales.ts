@@ -1,3 +1,4 @@
+import { CashMovementInput, recordCashMovement } from '#commands/cash-commands.ts'
 import { registerTill } from '#commands/till-commands.ts'
 import { resolveRefusedSale } from '#privacy/refused-sales.ts'
 import type { TestPanel } from '../../support/browser.ts'
@@ -135,6 +136,15 @@ async function cashSessionOf(panel: TestPanel): Promise<number> {
   return data[0].id
 }
 
+/** An open drawer. */
+async function openDrawerOf({ company }: TestPanel): Promise<number> {
+  const session_id = `gaveta-${++made}`
+  const at = new Date().toISOString()
+  const opening = { ...{ offline_id: session_id, session_id, kind: 'opened', amount: 120, at } }
+  await company.run(recordCashMovement, CashMovementInput.parse(opening), 'pdv')
+  return (await company.get(`/cash-sessions?session_id=${session_id}`)).body.data[0].id
+}
+
 export const saleSamples: Samples = {
   '/vendas': async (panel) => {
     await saleOf(panel)
@@ -163,6 +173,11 @@ export const saleSamples: Samples = {
     return '/caixas/sessoes'
   },
   '/caixas/sessoes/:id': async (panel) => `/caixas/sessoes/${await cashSessionOf(panel)}`,
+  '/caixas/sessoes/abrir': async () => '/caixas/sessoes/abrir',
+  '/caixas/sessoes/:id/suprimento': async (panel) => `/caixas/sessoes/${await openDrawerOf(panel)}/suprimento`,
+  '/caixas/sessoes/:id/sangria': async (panel) => `/caixas/sessoes/${await openDrawerOf(panel)}/sangria`,
+  '/caixas/sessoes/:id/fechar': async (panel) => `/caixas/sessoes/${await openDrawerOf(panel)}/fechar`,
+  '/caixas/sessoes/:id/explicar': async (panel) => `/caixas/sessoes/${await cashSessionOf(panel)}/explicar`,
   '/caixas/recusadas': async (panel) => {
     await refusedSaleOf(panel)
     return '/caixas/recusadas'
