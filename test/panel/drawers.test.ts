@@ -77,7 +77,10 @@ describe('drawers in the panel', () => {
     done(await clerk.submit(`${own}/fechar`, { other: '21' }))
     for (const path of [DRAWERS, own, '/painel/caixas']) {
       const { html } = await clerk.get(path)
-      expect(Object.keys(figuresIn(html)).filter((name) => /esperado|diferenca/.test(name)), path).to.deep.equal([])
+      expect(
+        Object.keys(figuresIn(html)).filter((name) => /esperado|diferenca/.test(name)),
+        path,
+      ).to.deep.equal([])
       expect(textIn(html), path).to.not.include('R$ 70,00').and.not.include('R$ 20,00').and.not.include('R$ 1,00')
     }
     expect(await text(clerk, own))

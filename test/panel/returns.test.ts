@@ -160,7 +160,9 @@ describe('returns in the panel and at tills', () => {
     const movement = { offline_id: 'm1', session_id: 'caixa-1', kind: 'opened', amount: 90, at: '2026-03-10T12:00:00Z' }
     await till.post('/sync/cash', { movements: [movement] })
     const form = textIn((await user.get(`/painel/vendas/${sale}/cancelar`)).html)
-    expect(form).to.include('Fora das gavetas').and.match(/Gaveta de \S+, 10\/03, manhã/)
+    expect(form)
+      .to.include('Fora das gavetas')
+      .and.match(/Gaveta de \S+, 10\/03, manhã/)
     const unknown = await cancel({ cash_session_id: 'caixa-2' })
     expect([unknown.status, textIn(unknown.html).includes('não é uma sessão de caixa aberta')]).to.deep.equal([
       422,

@@ -42,7 +42,9 @@ describe('panel: tills', () => {
       expect(textIn(await page())).to.include('Nenhuma gaveta aberta.')
       await upload(till, [counter.sale('a', { cash_session_id: 's<1>' })])
       await send(movement('opened', 150), movement('out', 30))
-      expect(textIn(await page())).to.match(/Gavetas abertas agora .*Gaveta de Operador, \S+ \S+ Operador \d+ \S+ \S+ 1 R\$ 130,00/)
+      expect(textIn(await page())).to.match(
+        /Gavetas abertas agora .*Gaveta de Operador, \S+ \S+ Operador \d+ \S+ \S+ 1 R\$ 130,00/,
+      )
       await send(movement('closed', null))
       expect(textIn(await page())).to.include('Nenhuma gaveta aberta.')
     })
