@@ -38,6 +38,7 @@ import {
   type TimedCancellation,
 } from '#projections/tills.ts'
 import { userById } from '#projections/users.ts'
+import { isOfTill } from './named-drawers.ts'
 import { OfflineId } from './offline-sale-input.ts'
 import { tillReceiptEvents } from './pay-accounts.ts'
 import { receivableSide } from './receivables-payables.ts'
@@ -129,6 +130,8 @@ export interface CashMovementUpload {
   readonly isHistory?: true
   /** Deviations in the till's chain. */
   readonly noted?: readonly ChainWarning[]
+  /** Till that has signed it. */
+  readonly tillId?: number | undefined
   /** Made after the end of the user's access: a person decides. */
   readonly isLate?: boolean
 }
@@ -191,18 +194,38 @@ const typeIdsOf = (counted: CashMovementUpload['counted']): number[] =>
  */
 export const recordCashMovement = command<CashMovementUpload>({
   needs,
-  needsMore: (rows, { kind, userId }) =>
-    kind === 'opened' && userId !== undefined ? cancellationRefs(rows, userId) : [],
+  needsMore: (rows, upload) => ownerRefs(rows, upload),
+  needsLast(rows, { kind, userId }) {
+    return kind === 'opened' && userId !== undefined ? cancellationRefs(rows, userId) : []
+  },
   decide: decideMovement,
 })
 
 /** Closes a session, and records what its sales had brought by then. */
 export const closeCashSession = command<CashMovementUpload>({
   needs,
-  needsMore: (rows, { userId }) => (userId === undefined ? [] : cancellationRefs(rows, userId)),
-  lookup: (rows, upload) => takingsLookup(upload.session_id, movedBy(rows, upload)),
+  needsMore: (rows, upload) => ownerRefs(rows, upload),
+  needsLast(rows, upload) {
+    const { userId } = inDrawer(rows, upload)
+    return userId === undefined ? [] : cancellationRefs(rows, userId)
+  },
+  lookup: (rows, upload) => takingsLookup(upload.session_id, movedBy(rows, inDrawer(rows, upload))),
   decide: decideMovement,
 })
+
+/** The movement as one of the drawer's owner: operators of the till that moved it first share it. */
+function inDrawer(rows: Rows, upload: CashMovementUpload): CashMovementUpload & { readonly owner_id?: number } {
+  const known = rows.get(cashSessionByName(upload.session_id))
+  if (!known || known.owner === null || known.owner === upload.userId) return upload
+  const isTaken = upload.kind === 'opened' && known.opened_at === null
+  if (isTaken || upload.userId === undefined || !isOfTill(known, upload.tillId)) return upload
+  return { ...upload, userId: known.owner, owner_id: known.owner }
+}
+
+function ownerRefs(rows: Rows, upload: CashMovementUpload): AnyRef[] {
+  const { owner_id } = inDrawer(rows, upload)
+  return owner_id === undefined ? [] : [userById(owner_id), cashDrawerByUser(owner_id)]
+}
 
 /** Cancelled sales whose money another session gave back, as an opening or closing of a user's drawer tells. */
 export function movedBy(
@@ -236,7 +259,7 @@ function decideMovement(rows: Rows, upload: CashMovementUpload, context: Decisio
     return keepRefused(rows, known?.id ?? context.nextId('cash_session'), {
       ...{ ...content, offline_id: upload.offline_id, user_id: userId, code },
     })
-  return recordMovement(rows, upload, content, context)
+  return recordMovement(rows, inDrawer(rows, upload), content, context)
 }
 
 /**
@@ -250,11 +273,12 @@ const isOfOtherUser = (
 ): boolean => owner !== null && owner !== userId && (kind !== 'opened' || opened_at !== null)
 
 function whyRefused(
-  { kind, userId, isLate }: CashMovementUpload,
+  { kind, userId, tillId, isLate }: CashMovementUpload,
   known: Readonly<CashSessionRow> | null | undefined,
 ): RefusedMovementRow['payload']['code'] | null {
   if (isLate) return 'access_ended'
-  return known && userId !== undefined && isOfOtherUser(known, kind, userId) ? 'session_of_other' : null
+  if (!known || userId === undefined || isOfTill(known, tillId)) return null
+  return isOfOtherUser(known, kind, userId) ? 'session_of_other' : null
 }
 
 /** Movements of a user that may wait for a person. */
@@ -297,7 +321,7 @@ const identityOf = ({ session_id, kind, amount, at, reason, receivable_id, count
 ]
 
 /** What is told about a movement beside its content. `userId`: whose drawer it is. */
-type Told = Pick<CashMovementUpload, 'offline_id' | 'userId' | 'isHistory' | 'noted'> &
+type Told = Pick<CashMovementUpload, 'offline_id' | 'userId' | 'isHistory' | 'noted' | 'tillId'> &
   Pick<DataOf<'CashMoved'>, 'settles' | 'owner_id'>
 
 /** Records a movement that is not recorded yet. */
@@ -313,11 +337,12 @@ export function recordMovement(rows: Rows, told: Told, content: CashMovement, co
     ...(told.noted ?? []),
   ]
   const id = known?.id ?? context.nextId('cash_session')
-  const { offline_id, userId, settles, owner_id } = told
+  const { offline_id, userId, settles, owner_id, tillId } = told
   const movement = {
     ...{ id, session_id, offline_id, at, reason, warnings },
     ...(settles && { settles }),
     ...(owner_id !== undefined && { owner_id }),
+    ...(tillId !== undefined && { till_id: tillId }),
   }
   const events = eventsOf(rows, content, { known, movement, userId, context })
   return isRefusal(events) ? events : accept('created', `cash_session/${id}`, events, [], { warnings })

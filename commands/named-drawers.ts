@@ -15,9 +15,17 @@ type SessionName = z.infer<typeof NamedSession>
 
 export const namedSessionRefs = (name: SessionName): AnyRef[] => (name ? [cashSessionByName(name)] : [])
 
-/** Whether another user has opened the session that a till names; an unknown one may be opened later. It is loaded. */
-export function isOfOther(rows: Rows, name: SessionName, userId: number | undefined): boolean {
-  const openedBy = name ? (rows.get(cashSessionByName(name))?.doc.opened_by ?? null) : null
+/** Whether a till has moved a session first: its operators share the drawer. */
+export const isOfTill = (session: Readonly<CashSessionRow> | null | undefined, tillId: number | undefined): boolean =>
+  tillId !== undefined && session?.till_id === tillId
+
+/**
+ * Whether another user has opened the session that a till names, at another till; an unknown one may be opened later. It
+ * is loaded.
+ */
+export function isOfOther(rows: Rows, name: SessionName, userId: number | undefined, tillId?: number): boolean {
+  const session = name ? rows.get(cashSessionByName(name)) : null
+  const openedBy = isOfTill(session, tillId) ? null : (session?.doc.opened_by ?? null)
   return openedBy !== null && userId !== undefined && openedBy !== userId
 }
 

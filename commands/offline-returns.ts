@@ -27,6 +27,8 @@ interface ReturnFacts {
   readonly isHistory?: true | undefined
   /** Deviations in the till's chain. */
   readonly noted?: readonly OfflineReturnWarning['code'][] | undefined
+  /** Till that has signed it. */
+  readonly tillId?: number | undefined
 }
 
 export const sumOfParts = (amounts: readonly { readonly amount: string }[]): number =>
@@ -81,7 +83,7 @@ const warning = (
 
 function warningsOf(
   rows: Rows,
-  { sent, sale, due, now, creditedTo, isHistory, noted = [] }: ReturnFacts,
+  { sent, sale, due, now, creditedTo, isHistory, noted = [], tillId }: ReturnFacts,
   total: number,
 ): OfflineReturnWarning[] {
   const lacksCustomer = toCents(sent.store_credit) > 0 && creditedTo === null
@@ -96,7 +98,7 @@ function warningsOf(
       : [warning('refund_differs', { found: fromCents(total), expected: fromCents(due.total) })]),
     ...(lowered === owed ? [] : [warning('receivable_open', { found: lowered, expected: owed })]),
     ...(lacksCustomer ? [warning('credit_without_customer', { found: named === null ? null : String(named) })] : []),
-    ...(isOfOther(rows, sent.cash_session_id, sent.user_id)
+    ...(isOfOther(rows, sent.cash_session_id, sent.user_id, tillId)
       ? [warning('session_of_other', { found: sent.cash_session_id })]
       : []),
     ...(isFarAhead(returned_at, now) ? [warning('returned_at_in_future', { found: returned_at, expected: now })] : []),

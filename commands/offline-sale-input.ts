@@ -128,6 +128,8 @@ export interface OfflineSaleUpload extends OfflineSale {
   readonly sellerId?: number
   /** Deviations that are known before the sale is decided. */
   readonly noted?: readonly OfflineSaleWarning['code'][]
+  /** Till that has signed it. */
+  readonly tillId?: number | undefined
   /** From books that are older than the records here: its age is no sign of a wrong clock. Not sent by tills. */
   readonly isHistory?: true
 }

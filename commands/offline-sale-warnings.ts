@@ -46,8 +46,8 @@ export function findWarnings(rows: Rows, sale: OfflineSaleUpload, parts: Parts, 
 }
 
 /** The drawer that a till names is another user's. */
-export const sessionWarnings = (rows: Rows, { cash_session_id: found, sellerId }: OfflineSaleUpload) =>
-  isOfOther(rows, found, sellerId) ? [warning('session_of_other', { found })] : []
+export const sessionWarnings = (rows: Rows, { cash_session_id: found, sellerId, tillId }: OfflineSaleUpload) =>
+  isOfOther(rows, found, sellerId, tillId) ? [warning('session_of_other', { found })] : []
 
 export const warning = (
   code: OfflineSaleWarning['code'],

@@ -78,6 +78,8 @@ export interface OfflineReturn {
   readonly userId?: number
   /** Deviations in the till's chain. */
   readonly noted?: readonly ChainWarning[]
+  /** Till that has signed it. */
+  readonly tillId?: number | undefined
   /** Made after the end of the user's access: a person decides. */
   readonly isLate?: boolean
   /** From books that are older than the records here: its age is no sign of a wrong clock. Not sent by tills. */
@@ -194,7 +196,7 @@ export const recordOfflineReturn = command<OfflineReturn & { readonly userId: nu
     if (isImpossibleAtTill(upload.returned_at, context.now)) return refuseField('returned_at', IMPOSSIBLE_AT_TILL)
     const refunds = namedRefunds(rows, upload)
     if ('refused' in refunds) return refunds
-    const { userId: user_id, items, isHistory, noted, isLate, offline_customer_id: _, ...given } = upload
+    const { userId: user_id, items, isHistory, noted, isLate, tillId, offline_customer_id: _, ...given } = upload
     const id = context.nextId('return')
     const sent = {
       ...{ ...given, id, fingerprint, user_id, refunds, ...creditsOf(rows, refunds) },
@@ -208,7 +210,7 @@ export const recordOfflineReturn = command<OfflineReturn & { readonly userId: nu
     if (!sale && upload.sale_offline_id !== null) return awaitSale(rows, sent, upload.sale_offline_id, context.now)
     if (!sale || !mayReturn({ sellerId: sale.seller_id }, user_id, context.permit))
       return keepRefused(rows, sent, 'sale_unknown')
-    return recordOrKeep(rows, sent, sale, { ...context, isHistory, noted })
+    return recordOrKeep(rows, sent, sale, { ...context, isHistory, noted, tillId })
   },
 })
 
@@ -239,13 +241,13 @@ function recordOrKeep(
   rows: Rows,
   sent: Sent,
   sale: Readonly<SaleRow>,
-  { now, permit, isHistory, noted }: Omit<Recording, 'isSettled'>,
+  { now, permit, isHistory, noted, tillId }: Omit<Recording, 'isSettled'>,
 ): Decision {
   if (sale.doc.order_id !== null) return refuse('managed_by_order', { order_id: sale.doc.order_id })
   const goods = toReturnableSale(sale)
   const position = sent.items.findIndex(({ line }) => !goods.lines[line])
   if (position >= 0) return refuseField(`items[${position}].line`, `a venda vai do item 0 ao ${goods.lines.length - 1}`)
-  const recorded = decideOfflineReturn(rows, sent, sale, { now, permit, isHistory, noted, isSettled: false })
+  const recorded = decideOfflineReturn(rows, sent, sale, { now, permit, isHistory, noted, tillId, isSettled: false })
   if (typeof recorded === 'string') return keepRefused(rows, sent, recorded)
   if (isRefusal(recorded)) return recorded
   const [returned] = recorded
@@ -259,6 +261,7 @@ interface Recording extends Pick<DecisionContext, 'now' | 'permit'> {
   readonly isSettled: boolean
   readonly isHistory?: true | undefined
   readonly noted?: readonly ChainWarning[] | undefined
+  readonly tillId?: number | undefined
 }
 
 /** Events that record a return of a sale, whose rows are loaded, or why it may not be recorded. */
@@ -266,7 +269,7 @@ export function decideOfflineReturn(
   rows: Rows,
   sent: Sent,
   sale: Readonly<SaleRow>,
-  { now, permit, isSettled, isHistory, noted }: Recording,
+  { now, permit, isSettled, isHistory, noted, tillId }: Recording,
 ): [NewEvent, ...NewEvent[]] | ReturnRefusal | Refusal {
   const goods = toReturnableSale(sale)
   const of = {
@@ -288,6 +291,7 @@ export function decideOfflineReturn(
     isSettled,
     isHistory,
     noted,
+    tillId,
   })
   const overfilled = returned.stock.find((move) => isOverfilled(rows, move))
   if (overfilled)

@@ -180,6 +180,8 @@ export interface ChainedAt extends z.infer<typeof Place> {
 /** Deviations that are known before the decision, and what the chain adds. */
 interface Noted {
   readonly noted?: readonly OfflineSaleWarning['code'][]
+  /** Till that has signed the element; until the decision the one that it names. */
+  readonly tillId?: number | undefined
 }
 
 /** The place that an element names: null if it names none, a warning if it is malformed. */
@@ -284,12 +286,13 @@ export function inChain<I extends Noted & { readonly offline_id: string }>(inner
       offlineSaleById(input.offline_id),
     ],
     decide(rows, input: Chained<I>, context): Decision {
-      const { place } = input
+      const { place, ...given } = input
       const paper = takenFromPaper(rows, place, input.offline_id)
       if (paper) return paper
       const { warnings, events } = judge(rows, place)
       const noted = [...(input.noted ?? []), ...warnings]
-      const decision = inner.decide(rows, { ...input, noted }, context)
+      const tillId = warnings.includes('till_signature') ? undefined : place.id
+      const decision = inner.decide(rows, { ...(given as unknown as I), noted, tillId }, context)
       if (isRefusal(decision)) {
         if (events.length === 0) return decision
         const refused: RefusedInChain = { refusedInChain: decision }

@@ -54,6 +54,8 @@ export interface CashSessionRow extends ChangedFields {
   closed_at: string | null
   /** User who opened it, or until then who moved it first. */
   owner: number | null
+  /** Till that signed its first movement; null without a signature. Its operators share the drawer. */
+  till_id: number | null
   /** Of the event that closed it. */
   closed_revision: number | null
   closed_recorded_at: string | null
@@ -78,6 +80,7 @@ const cashSessions = table<CashSessionRow>('cash_sessions', {
     opened_at: 'timestamptz',
     closed_at: 'timestamptz',
     owner: 'bigint',
+    till_id: 'bigint',
     closed_revision: 'bigint',
     closed_recorded_at: 'timestamptz',
     has_late_movement: 'boolean',
@@ -173,6 +176,7 @@ function sessionBefore(rows: Changes, event: MovementEvent): Readonly<CashSessio
     opened_at: null,
     closed_at: null,
     owner,
+    till_id: event.data.till_id ?? null,
     closed_revision: null,
     closed_recorded_at: null,
     has_late_movement: false,

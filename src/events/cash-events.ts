@@ -33,8 +33,10 @@ const movement = {
   warnings: z.array(z.enum(CASH_WARNINGS)),
   /** Of a refused upload that a person recorded: who uploaded it, and whose drawer it is. */
   settles: z.strictObject({ user_id: id, owner_id: id }).optional(),
-  /** Whose drawer it is, if another user moves it in the panel. */
+  /** Whose drawer it is, if another user moves it: in the panel, or at the till that opened it. */
   owner_id: id.optional(),
+  /** Till that signed it. */
+  till_id: id.optional(),
 }
 
 /** Money by payment type; null stands for the drawer, to which all payment types in cash belong. */

@@ -50,7 +50,7 @@ export function invokeElement<I extends UploadedElement>(
     const codes = place === null ? noted : [...noted, place]
     return invoke(alone, codes.length === 0 ? given : { ...given, noted: codes })
   }
-  return invoke(chained, { ...given, noted, place })
+  return invoke(chained, { ...given, noted, place, tillId: place.id })
 }
 
 const REFUSE = elementCommand(

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { tellOldTails } from '#access/till-access.ts'
+import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
 import type { Json, TestCompany } from '../support/api.ts'
 import { type ChainedTill, chainOf, chainTill, GENESIS, hashOfElement, newTillKey } from '../support/chained-till.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
@@ -103,6 +104,56 @@ describe('the chain of a till', () => {
     expect(statuses(body)).to.deep.equal(Array(5).fill('created'))
     for (const each of codes(body)) expect(each).to.include('till_signature')
     expect(await listed()).to.deep.include({ last_number: 0, missing: [] })
+  })
+
+  it('shares the drawer of a till among its operators [TILL-1323]', async () => {
+    const other = await openTill(api.url, company)
+    const moved = (offline_id: string, kind: string, fields: object = {}) => ({
+      ...{ offline_id, session_id: 'g', kind, amount: 20, at: new Date().toISOString() },
+      ...fields,
+    })
+    const send = async (from: TestTill, movement: object) =>
+      (await from.post('/sync/cash', { movements: [movement] })).body.results[0]
+    expect((await send(till, await chain.next(moved('m1', 'opened')))).status).to.equal('created')
+    expect(await send(other, await chain.next(moved('m2', 'in')))).to.deep.equal({
+      ...{ offline_id: 'm2', session_id: 'g', status: 'created' },
+    })
+    // Neither unsigned nor signed by another till.
+    const stranger = await chainTill(other, 'Outro')
+    const { till: place } = await stranger.next(moved('m3', 'out'))
+    const forged = { ...moved('m4', 'out'), till: { ...place, id: chain.id } }
+    for (const movement of [moved('m5', 'out'), await stranger.next(moved('m6', 'out')), forged])
+      expect(await send(other, movement)).to.include({ status: 'refused', code: 'session_of_other' })
+    const sold = await chain.next(sale('a', { cash_session_id: 'g' }))
+    expect(codes(await upload(other, [sold]))).to.deep.equal([[]])
+    expect(codes(await upload(other, [sale('b', { cash_session_id: 'g' })]))).to.deep.equal([['session_of_other']])
+    const closed = { ...moved('m7', 'closed', { counted: { cash: 60 } }), amount: null }
+    expect((await send(other, await chain.next(closed))).status).to.equal('created')
+    const [session] = (await company.get('/cash-sessions')).body.data
+    expect(session).to.deep.include({ opened_by_user_id: till.user.id, closed_by_user_id: other.user.id })
+    expect(session).to.deep.include({ expected: '60.00', counted: '60.00', difference: '0.00' })
+    expect(session.name).to.match(/^Gaveta de /)
+  })
+
+  it('records nothing of an element but its contract, also if it waits for a person [TILL-1134]', async () => {
+    const returned = (id: string, sale_offline_id: string) => ({
+      ...{ offline_id: id, sale_offline_id, reason: 'Troca', returned_at: new Date().toISOString() },
+      ...{ items: [{ line: 0, quantity: 1 }], refunds: [{ payment_type_id: counter.cash, amount: 10 }] },
+    })
+    await till.post('/sync/returns', { returns: [await chain.next(returned('r1', 'later'))] })
+    await upload(till, [await chain.next(sale('a')), await chain.next(sale('later'))])
+    await till.post('/sync/cash', {
+      movements: [await chain.next({ offline_id: 'm', session_id: 'g', kind: 'opened', amount: 20, at: created_at })],
+    })
+    const { data } = (await company.get('/events?limit=100')).body
+    for (const { type, data: recorded } of data) {
+      const shape = EVENT_TYPES[type as EventName].data
+      expect(
+        Object.keys(recorded).filter((name) => !(name in shape.shape)),
+        type,
+      ).to.deep.equal([])
+    }
+    expect(data.map(({ type }: Json) => type)).to.include.members(['ReturnAwaited', 'SaleReturned'])
   })
 
   it('warns of a broken chain on the element that shows it, once both are known [TILL-1136]', async () => {
