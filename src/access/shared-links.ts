@@ -1,5 +1,6 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
+import type { AdjustedRoles, Role } from '#domain/rights.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 import { type SharedLink, type SharedRecord, sharedRecordKey } from '#projections/shared-links.ts'
 
@@ -20,7 +21,9 @@ export interface OpenedLink {
   readonly companyId: number
   /** As `sale/9`. */
   readonly record: string
-  readonly madeBy: number | null
+  /** Of the maker now; null unless active. */
+  readonly makerRole: Role | null
+  readonly roles: AdjustedRoles
   readonly expiresAt: string
   readonly timezone: string
   /** The company's day. */
@@ -81,7 +84,9 @@ const FIND = {
 const LIVE = `c.company_id = l.company_id and l.token_hash = $1 and l.expires_at > clock_timestamp()
   and exists (select from ops.ledgers g where g.company_id = l.company_id and g.closed_at is null)`
 
-const OPENED = `l.company_id as "companyId", l.record, l.made_by as "madeBy", l.expires_at as "expiresAt", c.timezone,
+const OPENED = `l.company_id as "companyId", l.record, l.expires_at as "expiresAt", c.timezone, c.roles,
+  (select u.doc ->> 'role' from users u where u.company_id = l.company_id and u.id = l.made_by
+    and u.doc ->> 'status' = 'active') as "makerRole",
   (${companysTimeSql('clock_timestamp()')} at time zone c.timezone)::date::text as today`
 
 const SEE = { name: 'see_shared_link', text: `select ${OPENED} from ops.shared_links l, companies c where ${LIVE}` }

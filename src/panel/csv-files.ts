@@ -84,7 +84,8 @@ export function cellText(cell: Cell): string {
   return typeof cell === 'string' ? neutralizeFormulas(cell) : String(cell)
 }
 
-async function* partsOf({ heads, rows }: TableOf): AsyncGenerator<string> {
+/** The text of a table's file, in parts. */
+export async function* csvParts({ heads, rows }: TableOf): AsyncGenerator<string> {
   let part = csvHeads(heads.map(cellText))
   for await (const row of rows) {
     part += csvRow(row.map(cellText))
@@ -116,7 +117,7 @@ export async function sendFile(
   const longest = AbortSignal.timeout(moment ? visit.context.reads.asOf.timeoutMs : LONGEST_SENDING_MS)
   const signal = AbortSignal.any([longest, ended])
   try {
-    await pipeline(partsOf(table), response, { signal })
+    await pipeline(csvParts(table), response, { signal })
   } catch (error) {
     if (!response.closed)
       visit.context.log('panel: CSV download failed', error, { request_id: response.locals.requestId })

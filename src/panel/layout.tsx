@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { uploadedLogo } from '#domain/images.ts'
 import { formatDateTimeSeconds, formatDay, MASKED } from '#domain/person-values.ts'
+import { UNMASKED } from '#domain/rights.ts'
 import { brandStyleUrl } from '#http/assets.ts'
 import { MAX_PENDING, type PendingCounts } from '#queries/company-queries.ts'
 import { link, maySee, PANEL } from './page-context.ts'
@@ -50,6 +51,7 @@ const GROUPS: readonly MenuGroup[] = [
     entries: [
       { section: 'receivables', label: 'Contas a receber', path: '/contas-a-receber', icon: 'in' },
       { section: 'payables', label: 'Contas a pagar', path: '/contas-a-pagar', icon: 'out', access: 'see_payables' },
+      { section: 'month', label: 'Fechamento do mês', path: '/fechamento-do-mes', icon: 'chart', access: UNMASKED },
     ],
   },
   {

@@ -29,6 +29,7 @@ export type Section =
   | 'suppliers'
   | 'receivables'
   | 'payables'
+  | 'month'
   | 'tills'
   | 'store'
   | 'integrations'

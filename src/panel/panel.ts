@@ -22,6 +22,7 @@ import { fileTurns, RECEIPT_FILE_PATH, receiptFileDownload, sendFile } from './c
 import { fileForm, fileFormBytes, formText, isFileForm } from './forms/panel-form.ts'
 import { linkRoutes } from './link-pages.tsx'
 import { placeholderPage, unreachableMoment } from './moment-pages.tsx'
+import { MONTH_FILE_PATH, monthDownload } from './month-file.ts'
 import {
   atMoment,
   createFormSubmission,
@@ -197,6 +198,7 @@ export function panel(context: PanelServices): Router {
     { method: 'get', path: LIVE_PATH, handlers: [liveStream(context)] },
     { method: 'get', path: PACK_DOWNLOAD, handlers: [stepFirst, packDownload(context)] },
     { method: 'get', path: DATA_EXPORT_PATH, handlers: [stepFirst, dataExportDownload(context)] },
+    { method: 'get', path: MONTH_FILE_PATH, handlers: [stepFirst, monthDownload(context)] },
     { method: 'get', path: RECEIPT_FILE_PATH, handlers: [stepFirst, receiptFileDownload()] },
     ...pages,
   ])

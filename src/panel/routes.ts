@@ -14,6 +14,7 @@ import { importRoutes } from './pages/import-pages.tsx'
 import { integrationsPage } from './pages/integration-page.tsx'
 import { inventoryPages } from './pages/inventory-pages.tsx'
 import { catalogPages, itemReactivation } from './pages/item-pages.tsx'
+import { monthPages } from './pages/month-pages.tsx'
 import { newOrderPages } from './pages/new-order-pages.tsx'
 import { orderFile } from './pages/order-lists.tsx'
 import { orderPages } from './pages/order-page.tsx'
@@ -93,6 +94,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...importRoutes,
   ...financePages,
   ...newOrderPages,
+  ...monthPages,
   ...orderPages,
   orderFile,
   ...orderCancellation,

@@ -72,6 +72,13 @@ async function summary({ company }: FiguresCompany, from: string, to: string): P
   }
 }
 
+/** The page of a month has each of its days. */
+async function monthDay({ user }: FiguresCompany, day: string): Promise<FiguresPlace> {
+  const figures = figuresIn((await user.get(`/painel/fechamento-do-mes/${day.slice(0, 7)}`)).html)
+  const net = figures[`dia/${day}.liquido`] ?? 0
+  return { name: 'fechamento do mês', shows: ['total.liquido'], figures: { 'total.liquido': net } }
+}
+
 const OF_START = ['total.itens', 'total.taxas', 'total/', 'item/', 'canal/', 'vendedor/']
 
 async function start({ user }: FiguresCompany, from: string, to: string): Promise<FiguresPlace> {
@@ -390,6 +397,7 @@ export async function placesOf(shop: FiguresCompany, from: string, to = from): P
   return [
     ...all,
     fromRecords(await recordsOf(shop), from, to),
+    await monthDay(shop, from),
     ...(await closing(shop, from)),
     { name: 'caixas hoje', shows: [], figures: chosen(today, 'caixa/', 'gaveta/') },
   ]

@@ -1,0 +1,117 @@
+import { expect } from 'chai'
+import { deactivateUser } from '#commands/user-commands.ts'
+import { dateInZone } from '#domain/instant.ts'
+import { figuresIn, fileRows } from '../figures/parse.ts'
+import { type Counter, openCounter } from '../support/offline-sales.ts'
+import { type PanelUser, panelUser, textIn } from '../support/panel.ts'
+import { useCompany } from '../support/use-api.ts'
+import { filesIn } from '../support/zip.ts'
+
+describe('panel: the month for the accountant', () => {
+  const { api, company } = useCompany()
+  const today = dateInZone(new Date().toISOString(), 'America/Sao_Paulo')
+  const month = today.slice(0, 7)
+  const path = `/painel/fechamento-do-mes/${month}`
+  let owner: PanelUser
+  let counter: Counter
+  let saleId: number
+  let paid: number
+
+  before(async () => {
+    owner = await panelUser(api, company)
+    counter = await openCounter(company)
+    const { body } = await company.post('/customers', { name: 'Maria das Dores' })
+    const sale = await counter.sell({ customer_id: body.data.id })
+    saleId = sale.id
+    const cancelled = await counter.sell()
+    await company.post(`/sales/${cancelled.id}/cancel`, { reason: 'Desistência' })
+    const account = { description: 'Mesa 4', amount: '40.00', due_date: today, customer_id: body.data.id }
+    paid = (await company.post('/finance/receivables', account)).body.data.id
+    await owner.submit(`/painel/contas-a-receber/${paid}/liquidar`, {
+      payment_method: 'pix',
+      received: '15',
+      paid_at: '',
+    })
+    await company.post('/catalog/items', { kind: 'product', name: 'Café', price: '9.00', cost: '4.50', stock: '3' })
+  })
+
+  const share = async (): Promise<string> => {
+    await owner.submit(path, {}, `${path}/link`)
+    const url = /href="([^"]*\/l\/[\w-]+)"/.exec((await owner.get(path)).html)?.[1] ?? ''
+    return `${api.url}${new URL(url).pathname}`
+  }
+  const read = async (url: string) => (await fetch(url)).text()
+
+  it('has the figures of summary, lists and days, and what is open [FIG-1286]', async () => {
+    const { html } = await owner.get(path)
+    const figures = figuresIn(html)
+    const { data } = (await company.get(`/finance/summary?from=${month}-01&to=${today}`)).body
+    expect(figures).to.include({
+      'total.vendas': data.sales.sold.count,
+      'total.vendido': Number(data.sales.sold.amount),
+      'total.cancelado': Number(data.sales.cancelled.amount),
+      'total.liquido': Number(data.sales.net),
+      [`dia/${today}.liquido`]: Number(data.sales.net),
+      [`mes/${month}.contas-recebidas`]: 15,
+      [`mes/${month}.valor-do-estoque`]: 13.5,
+      [`mes/${month}.sem-nota`]: 1,
+    })
+    const list = await owner.get(`/painel/vendas?sold_from=${month}-01&sold_to=${today}`)
+    expect(figuresIn(list.html)['total.liquido']).to.equal(figures['total.liquido'])
+    const money = textIn((await owner.get(`${path}/recebimentos`)).html)
+    expect(money).to.match(/Mesa 4 .* R\$ 15,00/)
+    expect(html).to.contain('fiscal=missing')
+  })
+
+  it('leads to the last month that is over, and to no month that has not begun', async () => {
+    expect((await owner.get('/painel/fechamento-do-mes')).to).to.match(/fechamento-do-mes\/\d{4}-\d{2}$/)
+    for (const wrong of ['2999-01', '2026-13', 'x'])
+      expect((await owner.get(`/painel/fechamento-do-mes/${wrong}`)).status, wrong).to.equal(404)
+  })
+
+  it('is a ZIP of files whose sums are those of the page [FIG-1286]', async () => {
+    const answer = await fetch(`${api.url}${path}/arquivo`, { headers: { cookie: owner.cookie() } })
+    expect(answer.status).to.equal(200)
+    const files = await filesIn(Buffer.from(await answer.arrayBuffer()))
+    expect([...files.keys()]).to.include.members(['resumo.csv', 'dias.csv', 'vendas.csv', 'recebimentos.csv'])
+    const sold = fileRows(files.get('vendas.csv') ?? '')
+    expect(sold.map(({ Situação }) => Situação).sort()).to.deep.equal(['Cancelada', 'Concluída'])
+    const [line] = fileRows(files.get('resumo.csv') ?? '')
+    expect(line).to.deep.equal({ Figura: 'Vendido', Valor: '20,00' })
+  })
+
+  it('opens for the accountant by a link: read only, without names, each figure with its list [LINK-1287]', async () => {
+    const url = await share()
+    const html = await read(url)
+    expect(figuresIn(html)[`mes/${month}.contas-recebidas`]).to.equal(15)
+    expect(textIn(html)).not.to.contain('Maria')
+    expect(html).not.to.match(/<form|href="\/painel\/(?!assets)/)
+    const lists = [...html.matchAll(/href="(\/l\/[^"]+)"/g)].map(([, to]) => (to as string).replaceAll('&amp;', '&'))
+    expect(lists.length).to.be.above(4)
+    for (const to of lists) expect((await fetch(`${api.url}${to}`)).status, to).to.equal(200)
+    const sales = await read(`${url}/vendas?fiscal=missing`)
+    expect(sales).to.contain(`/prova/${saleId}"`).and.not.to.contain('Maria')
+    const proof = await fetch(`${url}/prova/${saleId}`, { redirect: 'manual' })
+    expect(proof.headers.get('location')).to.match(/\/conferir#\d+$/)
+    for (const wrong of ['clientes', 'prova/99999', 'vendas/1'])
+      expect((await fetch(`${url}/${wrong}`)).status, wrong).to.equal(404)
+  })
+
+  it('ends with the rights of who made the link [LINK-1287]', async () => {
+    const other = await panelUser(api, company)
+    await other.submit(path, {}, `${path}/link`)
+    const href = /href="([^"]*\/l\/[\w-]+)"/.exec((await other.get(path)).html)?.[1] ?? ''
+    const url = `${api.url}${new URL(href).pathname}`
+    expect((await fetch(url)).status).to.equal(200)
+    await company.run(deactivateUser, { id: other.id })
+    expect((await fetch(url)).status).to.equal(404)
+  })
+
+  it('is for roles that see sales, costs and payables', async () => {
+    const clerk = await panelUser(api, company, 'clerk')
+    for (const to of [path, `${path}/arquivo`]) expect((await clerk.get(to)).status, to).to.equal(403)
+    const accountant = await panelUser(api, company, 'accountant')
+    expect((await accountant.get(path)).status).to.equal(200)
+    expect((await accountant.get(path)).html).not.to.contain('Criar link')
+  })
+})
