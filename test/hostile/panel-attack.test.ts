@@ -6,6 +6,7 @@ import { createUser } from '#commands/user-commands.ts'
 import { ROLES, type Role } from '#domain/rights.ts'
 import { PACK_DOWNLOAD } from '#panel/audit-pack-pages.tsx'
 import { RECEIPT_FILE_PATH } from '#panel/csv-files.ts'
+import { MONTH_FILE_PATH } from '#panel/month-file.ts'
 import { PANEL } from '#panel/page-context.ts'
 import { LIVE_PATH } from '#panel/panel-live.tsx'
 import { DATA_EXPORT_PATH } from '#panel/person-file.ts'
@@ -183,6 +184,7 @@ describe(`random attack on the panel (${TITLE})`, function () {
       address: (route.path.startsWith('/configuracoes/usuarios/:id') ? ofUser : ofPanel)(route.path),
     })),
     { method: 'GET', path: PACK_DOWNLOAD, address: plain(PACK_DOWNLOAD) },
+    { method: 'GET', path: MONTH_FILE_PATH, address: plain('/fechamento-do-mes/2026-01/arquivo') },
     { method: 'GET', path: RECEIPT_FILE_PATH, address: beside('/recibo/arquivo', '/vendas/:id') },
     ...['customer', 'supplier', 'order'].map((kind) => ({
       method: 'GET' as const,

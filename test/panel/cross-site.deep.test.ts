@@ -33,6 +33,7 @@ describe('panel: navigation from another site', () => {
     '/auditoria/pacote/baixar',
     '/dados-pessoais/customer/1/json',
     '/vendas/1/recibo/arquivo',
+    '/fechamento-do-mes/2026-01/arquivo',
     '/vendas/1?em=1',
   ])
     it(`receives a page that redirects to ${path}, without its content [PANEL-305]`, async () => {

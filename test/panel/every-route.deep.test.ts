@@ -26,7 +26,8 @@ const NOT_OF_CLERKS =
   /\.csv$|\/importar(\/|$)|^\/loja\/pedidos\/:id\/cancelar$|^\/contas-a-receber\/:id\/excluir$|^\/caixas\/aparelhos\/:id\/perdidas\//
 
 /** Of all sales: returns and drawers. */
-const OF_ALL_SALES = /^\/devolucoes(\/|$)|^\/caixas\/(sessoes|(devolucoes|movimentos)-recusad[ao]s)(\/|$)/
+const OF_ALL_SALES =
+  /^\/devolucoes(\/|$)|^\/fechamento-do-mes(\/|$)|^\/clientes\/:id\/caderneta(\/|$)|^\/caixas\/(sessoes|(devolucoes|movimentos)-recusad[ao]s)(\/|$)/
 
 /** Pages of the sale, or the refused sale, of another user. */
 const OF_OTHERS = /^\/vendas\/:id(\/|$)|^\/caixas\/recusadas\/:id(\/|$)/
@@ -60,12 +61,16 @@ const shownText = (html: string): string => textIn(html.replace(/<(pre|code|scri
 /** Numbered per company: each ledger has an event 0. */
 const NUMBERED_BY_COMPANY = '/auditoria/eventos/:revision'
 
+/** Months are those of every company. */
+const OF_MONTHS = /^\/fechamento-do-mes\//
+
 const isPage = (route: PanelRoute): route is PageRoute => 'show' in route
 const PAGES = PANEL_ROUTES.filter(isPage)
 const FORMS = PANEL_ROUTES.filter((route): route is FormRoute => 'submit' in route)
 const FILES = PANEL_ROUTES.filter((route) => 'table' in route)
 const OF_ROLES = '/configuracoes/perfis/:role'
-const aboutRecords = ({ path }: PanelRoute) => path.includes(':') && path !== NUMBERED_BY_COMPANY && path !== OF_ROLES
+const aboutRecords = ({ path }: PanelRoute) =>
+  path.includes(':') && !OF_MONTHS.test(path) && path !== NUMBERED_BY_COMPANY && path !== OF_ROLES
 
 /** Addresses of the run: a test that changes nothing uses the records of an earlier one. */
 const addresses = new Map<string, Promise<string>>()

@@ -10,7 +10,7 @@ import {
 } from '#queries/month-closing.ts'
 import { MONTH_FILE_PATH } from '../month-file.ts'
 import { link } from '../page-context.ts'
-import type { PageContext, PanelPage, PanelRoute, Redirect } from '../panel-route.ts'
+import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { Chips } from '../ui/page-parts.tsx'
 import { ListTable } from '../ui/panel-list.tsx'
 import { findLink, SharedLinkCard, sharedLinkForms } from '../ui/shared-link.tsx'
@@ -40,8 +40,16 @@ const hrefIn =
     }
   }
 
+/** The month of the path, of the form, or the last one that is over. */
+function askedMonth(visit: PageContext): string {
+  const { params, query, readModel } = visit
+  if (params.mes !== undefined) return params.mes
+  const isMonth = daysOfMonth(query.mes, readModel.today) !== null
+  return isMonth ? (query.mes as string) : monthBefore(monthOf(visit))
+}
+
 async function show(visit: PageContext): Promise<PanelPage | null> {
-  const month = await loadMonth(visit.readModel.reader, visit.params.mes as string, visit.readModel)
+  const month = await loadMonth(visit.readModel.reader, askedMonth(visit), visit.readModel)
   if (!month) return null
   const { session, readModel } = visit
   const shared = { kind: 'company', id: readModel.companyId, month: month.month } as const
@@ -86,13 +94,6 @@ const Months = ({ current, shown }: { readonly current: string; readonly shown: 
       </form>
     </div>
   )
-}
-
-/** The asked month; by default the last one that is over. */
-async function choose(visit: PageContext): Promise<Redirect> {
-  const { mes } = visit.query
-  const isMonth = daysOfMonth(mes, visit.readModel.today) !== null
-  return { to: `${MONTH_PATH}/${isMonth ? mes : monthBefore(monthOf(visit))}` }
 }
 
 interface MoneyProps {
@@ -148,7 +149,7 @@ const moneyPage = (list: 'recebimentos' | 'pagamentos'): PanelRoute => ({
 })
 
 export const monthPages: readonly PanelRoute[] = [
-  { path: MONTH_PATH, section: 'month', access: UNMASKED, show: choose },
+  { path: MONTH_PATH, section: 'month', access: UNMASKED, show },
   { path: `${MONTH_PATH}/:mes`, section: 'month', access: UNMASKED, show },
   moneyPage('recebimentos'),
   moneyPage('pagamentos'),

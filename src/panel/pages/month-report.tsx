@@ -40,7 +40,7 @@ interface ReportProps {
 
 /** Text, as a link if there is a list. */
 const To = ({ href, children }: { readonly href: string | null; readonly children: ComponentChildren }) =>
-  href === null ? <>{children}</> : <a href={href}>{children}</a>
+  href === null ? <span>{children}</span> : <a href={href}>{children}</a>
 
 /** A month on one page, for the screen, paper and the accountant. */
 export const MonthReport = ({ month, hrefOf, timezone, now }: ReportProps) => {

@@ -162,7 +162,7 @@ function toRecord({ sale_id, receipt, account_id }: StatementLine): string {
 
 export const statementPages: readonly PanelRoute[] = [
   // Balances after each line need every sale and payment.
-  { path: statementPath(':id'), section: 'customers', access: ['receive', 'see_all_sales'], show },
+  { path: statementPath(':id'), section: 'customers', access: 'see_all_sales', show },
   ...sharedLinkForms<CustomerObject>({
     path: statementPath(':id'),
     section: 'customers',

@@ -108,4 +108,27 @@ const sideSamples: Samples = Object.fromEntries(
   ]),
 )
 
-export const accountSamples: Samples = { ...sideSamples, '/contas-a-receber/operadoras': acquirersOf }
+const [RECEIVED, PAID] = SIDES
+
+/** This month, with what was received and paid. */
+async function monthOf(panel: TestPanel): Promise<string> {
+  await paidOf(panel, RECEIVED)
+  await paidOf(panel, PAID)
+  await acquirersOf(panel)
+  return `/fechamento-do-mes/${new Date().toISOString().slice(0, 7)}`
+}
+
+const monthSamples: Samples = Object.fromEntries(
+  ['', '/recebimentos', '/pagamentos'].map((rest) => [
+    `/fechamento-do-mes/:mes${rest}`,
+    async (panel: TestPanel) => `${await monthOf(panel)}${rest}`,
+  ]),
+)
+
+export const accountSamples: Samples = {
+  ...sideSamples,
+  ...monthSamples,
+  '/fechamento-do-mes': async () => '/fechamento-do-mes',
+  '/clientes/:id/caderneta': async (panel) => `/clientes/${await debtorOf(panel, RECEIVED)}/caderneta`,
+  '/contas-a-receber/operadoras': acquirersOf,
+}
