@@ -36,6 +36,7 @@ COPY src/postgres/migrations src/postgres/migrations
 COPY src/http/static src/http/static
 COPY src/panel/static src/panel/static
 COPY src/public/checkout/static src/public/checkout/static
+COPY src/public/front/static src/public/front/static
 COPY src/public/receipt/static src/public/receipt/static
 # What auditors are given.
 COPY verifier verifier

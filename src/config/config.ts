@@ -37,6 +37,8 @@ export interface Environment {
   readonly retentionYears: number
   /** Commission of stores that owners create: percent with two decimals. */
   readonly storeCommission: string
+  /** Whether there are demonstration companies. */
+  readonly hasDemo: boolean
   /** Generates a UUID. */
   newId(): string
   /** Generates a signing secret. */
@@ -45,6 +47,7 @@ export interface Environment {
 
 export const createEnvironment = (config: Config): Environment => ({
   publicUrl: config.PUBLIC_URL,
+  hasDemo: config.SEED_DEMO,
   allowPrivateTargets: config.WEBHOOK_ALLOW_PRIVATE,
   retentionYears: config.RETENTION_YEARS,
   storeCommission: config.STORE_COMMISSION_PERCENT,

@@ -76,8 +76,8 @@ const served = (style: string, assets: ReadonlyMap<string, Asset>): Buffer =>
       }),
   )
 
-/** Fonts are compressed already. */
-const isText = ({ type }: Asset): boolean => !type.startsWith('font/')
+/** Fonts and pictures are compressed already. */
+const isText = ({ type }: Asset): boolean => !type.startsWith('font/') && type !== 'image/webp'
 
 async function send(response: Response, asset: Asset): Promise<void> {
   const { type, bytes, coded } = asset

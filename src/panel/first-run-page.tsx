@@ -93,7 +93,7 @@ function sendFirstRun(response: Response, code: string, filled: FilledForm, stat
   const body = (
     <form method="post" action={link(FIRST_RUN_PATH)} class="form" novalidate>
       {filled.problem && <Alert>{filled.problem}</Alert>}
-      <p>Crie a sua loja e o seu acesso de proprietário. Todo o resto pode ser mudado depois.</p>
+      <p>Crie a sua loja e o seu acesso de proprietário. Confira o CNPJ e o e-mail: só eles não mudam depois.</p>
       <input type="hidden" name="codigo" value={code} />
       <FieldList fields={FIELDS} filled={filled} />
       <div class="actions">

@@ -10,7 +10,7 @@ import { apiV1, serveProofKeys, serveVerifier, V1_ROUTES } from '#api/api-v1.ts'
 import { createContract } from '#api/contract/contract-document.ts'
 import type { ReferencePage } from '#api/docs/docs-guides.tsx'
 import type { PublishedContract } from '#api/docs/docs-page.tsx'
-import { serveDocs, serveHome } from '#api/docs/docs-site.ts'
+import { serveDocs } from '#api/docs/docs-site.ts'
 import { eventReference } from '#api/docs/docs-webhooks.tsx'
 import { type Config, createEnvironment, documentedSettings } from '#config/config.ts'
 import type { ProcessRole } from '#config/setting-values.ts'
@@ -47,6 +47,7 @@ import { answerPanelFailure as answerVisitor } from '#panel/panel-answer.tsx'
 import { PANEL_ROUTES } from '#panel/routes.ts'
 import { sharedPages } from '#panel/shared-pages.tsx'
 import { answerCheckoutFailure as answerBuyer, CHECKOUTS_PER_MINUTE, checkout } from '#public/checkout.tsx'
+import { FRONT_FILES, serveFrontFiles, serveFrontPage } from '#public/front-page.tsx'
 import { NOTIFICATIONS_PER_MINUTE, notificationReceiver } from '#public/payment-notifications.ts'
 import { PICTURES, PICTURES_PER_MINUTE, servePictures } from '#public/public-pictures.ts'
 import { serveVerificationPage } from '#public/receipt-page.tsx'
@@ -366,7 +367,8 @@ export function interfaceRouter(services: Services): Router {
   router.use(serveFavicons())
   const { environment, limits, proofs, traffic } = services
   const documents = { addresses: limits.addresses, compress: traffic.compress, publicUrl: environment.publicUrl }
-  router.all('/', serveHome({ panel: PANEL, receipts: RECEIPT_PAGE }, documents))
+  router.all('/', serveFrontPage(services, { panel: PANEL, till: TILL_APP, receipts: RECEIPT_PAGE }))
+  router.use(FRONT_FILES, serveFrontFiles())
   router.use(
     '/docs',
     serveDocs(

@@ -169,7 +169,7 @@ describe('panel: start page', () => {
     await upload(await openTill(api.url, company), [offlineSaleOf({ total: 99 })])
     expect(await shown())
       .to.include('Caixas 1 envio recusado')
-      .and.to.include('Loja online 1 pedido com alerta')
+      .and.to.include('Loja online 1 pedido a entregar ou com alerta')
       .and.to.include('1 venda recusada para resolver')
       .and.to.include('1 pedido com alerta não lido')
   })

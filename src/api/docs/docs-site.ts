@@ -14,7 +14,6 @@ import {
 import {
   createSite,
   docsPage,
-  homePage,
   operationPath,
   type PublishedContract,
   type Resource,
@@ -324,10 +323,6 @@ export function serveDocs({ contracts, references }: Published, options: DocsOpt
   })
   return router
 }
-
-/** The page at `/`. */
-export const serveHome = (places: Parameters<typeof homePage>[0], options: DocsOptions): RequestHandler =>
-  answerWith({ make: () => homePage(places) }, options)
 
 function answerWith(
   { make, type = 'text/html; charset=utf-8', policy = WITHOUT_SCRIPTS }: DocsFile,
