@@ -1,12 +1,13 @@
 import * as z from 'zod'
 import { fromCents, fromThousandths, MAX_THOUSANDTHS, Money, Quantity, toCents, toThousandths } from '#domain/money.ts'
-import { findCarrier, hasBeenPaid } from '#domain/order-states.ts'
+import { findCarrier, hasBeenPaid, isChargeOver } from '#domain/order-states.ts'
 import { type Refusal, refuse, refuseField, refuseForgotten } from '#domain/refusals.ts'
 import { boundedText, Id } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { ANSWER_RETENTION_MS, accept, command, isRefusal, type NewEvent } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
+import { receivableById } from '#projections/finance.ts'
 import {
   isPaymentOpen,
   type PaymentKeyRow,
@@ -56,7 +57,7 @@ export const startPayment = command<StartPaymentInput>({
   ],
   needsMore: (rows, input) => {
     const order = rows.get(orderById(input.id))
-    return [...(order ? [storeById(order.store_id)] : []), ...keyHolderRefs(rows, input)]
+    return [...(order ? [storeById(order.store_id), ...accountRefs(order)] : []), ...keyHolderRefs(rows, input)]
   },
   decide(rows, input, { now, recordedAt }) {
     const { id, attempt_id, idempotency_key, payment_method_id } = input
@@ -70,6 +71,8 @@ export const startPayment = command<StartPaymentInput>({
     if (order.forgotten !== null) return refuseForgotten(`order/${id}`)
     const store = rows.get(storeById(order.store_id))
     if (!store?.enabled) return refuseField('store_alias', 'a loja está desativada')
+    if (order.receivable_id !== null && isChargeOver(rows.get(receivableById(order.receivable_id)), order.doc.total))
+      return refuseField('receivable_id', 'a conta foi paga ou mudou desde que o link foi feito')
     if (known && known.refusal === null) return accept('unchanged', `order/${id}`)
     if (input.only_if_none_waits && order.doc.payments.some(isPaymentOpen))
       return refuseField('payments', 'o pedido já tem um pagamento que espera')
@@ -88,6 +91,10 @@ export const startPayment = command<StartPaymentInput>({
     return accept('created', started.subject, [started])
   },
 })
+
+/** Account that the order charges. */
+const accountRefs = ({ receivable_id }: Readonly<OrderRow>) =>
+  receivable_id === null ? [] : [receivableById(receivable_id)]
 
 const MINUTE_MS = 60_000
 

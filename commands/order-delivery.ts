@@ -37,6 +37,8 @@ export function toDelivery(
   return { method, due_at, address: { zip: zip ?? null, street, ...more, city: city ?? null, state: state ?? null } }
 }
 
+const NO_GOODS = refuseField('id', 'cobra uma conta: não tem mercadoria a entregar')
+
 /** POST /orders/{id}/dispatch, /deliver and /undeliver. */
 export const MarkOrderInput = z.strictObject({ id: Id })
 export type MarkOrderInput = z.infer<typeof MarkOrderInput>
@@ -51,6 +53,7 @@ export const dispatchOrder = command<MarkOrderInput>({
   decide(rows, { id }) {
     const order = rows.get(orderById(id))
     if (!order) return refuse('not_found')
+    if (order.receivable_id !== null) return NO_GOODS
     if (order.doc.dispatched_at !== null || order.doc.delivered_at !== null) return accept('unchanged', `order/${id}`)
     if (order.status !== 'paid') return refuse('order_not_paid')
     return accept('updated', `order/${id}`, [event('OrderDispatched', { id })])
@@ -67,6 +70,7 @@ export const deliverOrder = command<MarkOrderInput>({
   decide(rows, { id }) {
     const order = rows.get(orderById(id))
     if (!order) return refuse('not_found')
+    if (order.receivable_id !== null) return NO_GOODS
     if (order.doc.delivered_at !== null) return accept('unchanged', `order/${id}`)
     if (order.status !== 'paid') return refuse('order_not_paid')
     return accept('updated', `order/${id}`, [event('OrderDelivered', { id })])

@@ -22,6 +22,7 @@ import { type PaymentObject, paymentRecorded } from '#projections/order-payments
 import { type OrderRow, orderById } from '#projections/orders.ts'
 import { storeById } from '#projections/stores.ts'
 import { restockRefs } from './order-attempts.ts'
+import { chargeRefs, receiptFollows } from './order-charge.ts'
 import { orderSaleRefs, saleFollows } from './order-commands.ts'
 import { ListedRefunds, settleListedRefunds } from './order-settlement.ts'
 import { proofRefs, sameProofRefs } from './register-sale.ts'
@@ -65,7 +66,12 @@ export const recordPayment = command<RecordPaymentInput>({
     const order = rows.get(orderById(id))
     if (!order) return []
     const proofs = proofRefs(proofsOf(end_to_end_id))
-    return [storeById(order.store_id), ...restockRefs(order), ...orderSaleRefs(rows, order), ...proofs]
+    return [
+      storeById(order.store_id),
+      ...restockRefs(order),
+      ...(order.receivable_id === null ? orderSaleRefs(rows, order) : chargeRefs(rows, order)),
+      ...proofs,
+    ]
   },
   needsLast: (rows, { id, end_to_end_id }) =>
     rows.get(orderById(id)) ? sameProofRefs(rows, proofsOf(end_to_end_id)) : [],
@@ -104,12 +110,14 @@ export const recordPayment = command<RecordPaymentInput>({
       ...orderFollows(order, after, recorded, {
         now,
         sale: (isPaid) =>
-          saleFollows(
-            rows,
-            order,
-            { after, provider_payment_id, isPaid, earlier: settled, proofs: proofsOf(input.end_to_end_id) },
-            context,
-          ),
+          order.receivable_id === null
+            ? saleFollows(
+                rows,
+                order,
+                { after, provider_payment_id, isPaid, earlier: settled, proofs: proofsOf(input.end_to_end_id) },
+                context,
+              )
+            : receiptFollows(rows, order, { after, provider_payment_id, isPaid }, now),
       }),
     ])
   },

@@ -18,7 +18,7 @@ import { cashSessionByName } from '#projections/cash-sessions.ts'
 import { companyRef, getTimezone, ownCompany } from '#projections/companies.ts'
 import { type AccountPayment, type AccountRow, receivableById } from '#projections/finance.ts'
 import { saleById } from '#projections/sales.ts'
-import { paymentTypeById } from '#projections/stores.ts'
+import { type PaymentTypeObject, paymentTypeById } from '#projections/stores.ts'
 import {
   type AccountPaymentInput,
   type AccountSide,
@@ -61,6 +61,11 @@ function acquiredReceipt(rows: Rows, { name }: Side, receipt: Receipt): Pick<Rec
   const type = types.find((each) => searchKey(each.name) === method) ?? (alike.length === 1 ? alike[0] : undefined)
   if (!type) return {}
   const daySold = () => dateInZone(receipt.paid_at, getTimezone(rows))
+  return toAcquired(type, cents, daySold)
+}
+
+/** What an acquirer keeps and pays of a receipt; nothing without terms. */
+export function toAcquired(type: PaymentTypeObject, cents: number, daySold: () => string): Pick<Receipt, 'acquired'> {
   const acquired = toAcquiredPayment(type, { cents, instalments: 1, daySold })
   if (!acquired) return {}
   return {
@@ -183,6 +188,8 @@ export function reverseAccountPayment<P extends object, N>(side: AccountSide<P, 
       const payment = paymentOf(known, payment_id)
       if (!payment) return refuse('not_found')
       if (payment.reversed_at !== null) return refuse('already_reversed')
+      if (payment.order_id !== null)
+        return refuseField('payment_id', `é do link do pedido ${payment.order_id}: estorne o pagamento do pedido`)
       if (payment.kind === 'return')
         return refuseField('payment_id', 'é uma devolução de mercadoria: não pode ser estornada')
       if (known.doc.sale_id !== null && owesForReturnedGoods(rows, known.doc.sale_id, payment))
@@ -290,8 +297,21 @@ export function tillReceiptEvents<P extends object, N>(
   { cents, at, ...details }: AccountFact & { readonly payment_method: string; readonly cash_session_id: string },
 ): TillReceipt | null {
   const known = rows.get(side.byId(id))
-  if (!known || known.deleted_at) return null
-  const covered = Math.min(cents, known.open_cents)
+  return !known || known.deleted_at ? null : receiptEvents(side, known, { cents, at, ...details }, getTimezone(rows))
+}
+
+/** The same of an account as it is after earlier events of the decision. */
+export function receiptEvents<P extends object, N>(
+  side: AccountSide<P, N>,
+  account: Pick<AccountRow<P>, 'id' | 'open_cents'>,
+  {
+    cents,
+    at,
+    ...details
+  }: AccountFact & Pick<NewAccountPayment, 'payment_method' | 'cash_session_id' | 'order_id' | 'acquired'>,
+  timezone: string,
+): TillReceipt {
+  const covered = Math.min(cents, account.open_cents)
   const payment = {
     ...PLAIN_PAYMENT,
     amount: fromCents(covered),
@@ -299,7 +319,7 @@ export function tillReceiptEvents<P extends object, N>(
     paid_at: at,
     ...details,
   }
-  return { events: paymentEvents(side, known, payment, getTimezone(rows)), excess_cents: cents - covered }
+  return { events: paymentEvents(side, account, payment, timezone), excess_cents: cents - covered }
 }
 
 /** Accounts of one payment. */

@@ -54,6 +54,8 @@ export interface AccountPayment extends PaymentAmounts {
   receipt: number
   /** Cash session of the till that received it, by the till's name of it. */
   cash_session_id: string | null
+  /** Order by whose link it was paid. */
+  order_id: number | null
   created_at: string
   reversed_at: string | null
   reversal_reason: string | null
@@ -215,6 +217,7 @@ function paymentOf({ revision, recorded_at, data }: Recorded<Paid>, zone: string
     paid_on,
     receipt: receipt ?? revision,
     cash_session_id: data.cash_session_id ?? null,
+    order_id: data.order_id ?? null,
     created_at: inZone(recorded_at, zone),
     reversed_at: null,
     reversal_reason: null,

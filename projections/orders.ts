@@ -124,13 +124,16 @@ function displayedPayment({ status, payments }: SummarizedOrder, carrier: Paymen
 type Placed = DataOf<'OrderPlaced'>
 
 /** Order of an online store as the API returns it. */
-export type OrderObject = Omit<Placed, 'store_id' | 'customer' | 'delivery' | 'metadata'> &
+export type OrderObject = Omit<Placed, 'store_id' | 'customer' | 'delivery' | 'receivable_id' | 'metadata'> &
   PaymentSummary & {
     /** Buyer; both ids are null if the buyer is not a customer of the company. */
     customer: Required<Placed['customer']>
     /** Null if it was left open. */
     delivery: NonNullable<Placed['delivery']> | null
-    delivery_state: DeliveryState
+    /** Null of a charge. */
+    delivery_state: DeliveryState | null
+    /** Account that it charges; null if it sells. */
+    receivable_id: number | null
     metadata: Metadata | null
     /** Reference of its payments at the provider, unique across orders and installations. */
     provider_reference: string
@@ -195,7 +198,8 @@ export interface OrderRow extends ChangedFields {
   forgotten: readonly PersonPart[] | null
   /** Whether an alarm is not acknowledged. */
   has_open_alarm: boolean
-  delivery_state: DeliveryState
+  delivery_state: DeliveryState | null
+  receivable_id: number | null
   /** Per refund, the refunds that the provider listed before its first call; null without any. */
   refunds_listed: RefundsListed | null
   doc: OrderObject
@@ -225,6 +229,7 @@ export const orders = table<OrderRow>('orders', {
     forgotten: 'json',
     has_open_alarm: 'boolean',
     delivery_state: 'text',
+    receivable_id: 'bigint',
     refunds_listed: 'json',
     ...changedColumns,
     doc: 'json',
@@ -236,6 +241,7 @@ export const orders = table<OrderRow>('orders', {
     '(attempted_at) where attempted_at is not null',
     '(expires_at) where expires_at is not null',
     '(company_id, customer_id, id) where customer_id is not null',
+    '(company_id, receivable_id, id) where receivable_id is not null',
     '(company_id, id) where has_open_alarm',
     `(company_id, id) where ${IS_TO_DELIVER}`,
     '(company_id, released_at) where released_at is not null',
@@ -316,7 +322,18 @@ const searchedOf = ({ customer: { name, document, email, phone }, external_id }:
 })
 
 function orderObject(event: EventOf<'OrderPlaced'>, timezone: string): OrderObject {
-  const { id, external_id, store_alias, customer, items, subtotal, delivery_fee, total, delivery } = event.data
+  const {
+    id,
+    external_id,
+    store_alias,
+    customer,
+    items,
+    subtotal,
+    delivery_fee,
+    total,
+    delivery,
+    receivable_id = null,
+  } = event.data
   const at = inZone(event.recorded_at, timezone)
   return {
     id,
@@ -330,7 +347,8 @@ function orderObject(event: EventOf<'OrderPlaced'>, timezone: string): OrderObje
     delivery_fee,
     total,
     delivery: delivery ? { ...delivery, due_at: delivery.due_at && inZone(delivery.due_at, timezone) } : null,
-    delivery_state: 'to_do',
+    delivery_state: receivable_id === null ? 'to_do' : null,
+    receivable_id,
     metadata: event.data.metadata ?? null,
     payment: null,
     payments: [],
@@ -385,6 +403,7 @@ export const ordersProjection = projection('orders', [orders], {
         forgotten: null,
         has_open_alarm: false,
         delivery_state: doc.delivery_state,
+        receivable_id: doc.receivable_id,
         refunds_listed: null,
         ...stamp(event),
         doc,

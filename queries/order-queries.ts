@@ -44,6 +44,7 @@ export const orderListing: Listing<OrderFilters> = {
     external_id: (value) => `t.external_id = ${value}::text`,
     delivery_state: (value) =>
       `case ${value}::text when 'open' then t.delivery_state <> 'delivered' else t.delivery_state = ${value}::text end`,
+    receivable_id: (value) => `t.receivable_id = ${value}::bigint`,
     alarm: (value) => `t.has_open_alarm and ${value}::text = 'open'`,
   },
 }
@@ -150,6 +151,8 @@ export interface BuyersOrder {
   readonly timezone: string
   /** Whether the store takes payments. */
   readonly enabled: boolean
+  /** Whether the account that it charges owes less by now. */
+  readonly is_over: boolean
   /** The company's time by the database clock (UTC), which ends the time to pay. */
   readonly now: string
 }
@@ -161,10 +164,12 @@ export async function findBuyersOrder(pool: Queryable, alias: string, orderId: n
     text: `select o.company_id as "companyId", o.doc as order, o.revision, json_build_object(
                     'name', ${MASKED_NAME}, 'cnpj', c.doc -> 'cnpj', 'address', c.doc -> 'address', 'phone', c.doc -> 'phone',
                     'logo_url', c.doc -> 'logo_url', 'brand_color', c.doc -> 'brand_color') as shop, c.timezone,
-                  s.enabled, ${companysTimeSql('clock_timestamp()')} as now
+                  s.enabled, o.receivable_id is not null and coalesce(r.open_cents, 0) < o.total_cents as is_over,
+                  ${companysTimeSql('clock_timestamp()')} as now
            from stores s
            join orders o on o.company_id = s.company_id and o.id = $2 and o.store_id = s.id
            join companies c on c.company_id = s.company_id
+           left join receivables r on r.company_id = o.company_id and r.id = o.receivable_id and r.deleted_at is null
            where s.alias = $1`,
     values: [alias, orderId],
   })

@@ -132,7 +132,7 @@ const isOwnCredit = (places: Places): string => {
 
 /** SQL condition on the order `t`. */
 const isShownOrder = ({ from }: Places): string =>
-  `(t.changed_at >= ${from} or t.has_open_alarm or (t.status in ('pending', 'paid') and t.delivery_state <> 'delivered'))`
+  `(t.changed_at >= ${from} or t.has_open_alarm or t.status = 'pending' or (t.status = 'paid' and t.delivery_state <> 'delivered'))`
 
 /** SQL condition on a stock movement: of a sale, return or order that is shown, or of none. */
 const isOwnMovement = (places: Places): string => {

@@ -13,12 +13,14 @@ export type DeliveryMethod = (typeof DELIVERY_METHODS)[number]
 export const DELIVERY_STATES = ['to_do', 'out_for_delivery', 'ready_for_pickup', 'delivered'] as const
 export type DeliveryState = (typeof DELIVERY_STATES)[number]
 
-/** State of an order's goods by its marks (ORDER-1250). */
+/** State of an order's goods by its marks; null of a charge, which has none. */
 export function decideDeliveryState(order: {
   readonly delivery: { readonly method: DeliveryMethod } | null
   readonly dispatched_at: string | null
   readonly delivered_at: string | null
-}): DeliveryState {
+  readonly receivable_id: number | null
+}): DeliveryState | null {
+  if (order.receivable_id !== null) return null
   if (order.delivered_at !== null) return 'delivered'
   if (order.dispatched_at === null) return 'to_do'
   return stateAfterDispatch(order.delivery)
@@ -148,6 +150,12 @@ export const canBePaid = ({
   readonly payments: readonly OrderPayment[]
   readonly cancelled_at: string | null
 }): boolean => cancelled_at === null && !hasBeenPaid(payments)
+
+/** Whether less is owed of the account than the order would take: it was paid, lowered or deleted since. */
+export const isChargeOver = (
+  account: { readonly open_cents: number; readonly deleted_at: string | null } | null,
+  total: string,
+): boolean => account === null || account.deleted_at !== null || account.open_cents < toCents(total)
 
 /** Payment that carries a paid order: the current one while it is paid, else the first paid one; null if none. */
 export function findCarrier<P extends OrderPayment>(payments: readonly P[], current: string | null): P | null {

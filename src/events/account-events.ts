@@ -51,6 +51,8 @@ const payment = {
   receipt: id.optional(),
   /** Cash session of the till that received it. */
   cash_session_id: text.optional(),
+  /** Order by whose link it was paid. */
+  order_id: id.optional(),
   /** User who approved the discount on the spot. */
   approved_by: id.optional(),
   /** What an acquirer keeps and pays of it, if it was received by card. */

@@ -14,6 +14,8 @@ export const ORDER_ALARMS = [
   'stock_short',
   /** The sale was cancelled with its payment although its fiscal document is in force. */
   'fiscal_document_issued',
+  /** A charge brought more than the account owed by then. */
+  'account_overpaid',
 ] as const
 
 const customer = z.strictObject({
@@ -56,6 +58,8 @@ export const orderEvents = {
     subtotal: money,
     delivery_fee: money,
     total: money,
+    /** Account that it charges instead of a sale; absent if it sells. */
+    receivable_id: id.optional(),
     /** Absent if it was left open. */
     delivery: delivery.optional(),
     /** Absent if empty. */

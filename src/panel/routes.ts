@@ -5,6 +5,7 @@ import { apiKeyPages, requestPages } from './pages/api-key-pages.tsx'
 import { recordAuditPages, verifyForm } from './pages/audit-pages.tsx'
 import { cashSessionPages } from './pages/cash-session-pages.tsx'
 import { categoryPages } from './pages/category-pages.tsx'
+import { chargePages } from './pages/charge-pages.tsx'
 import { brandForms, companyPages, settingsPages, testCompanyPages } from './pages/company-pages.tsx'
 import { companyTillPages, tillsPages } from './pages/company-tills.tsx'
 import { deliveryPages } from './pages/delivery-pages.tsx'
@@ -92,6 +93,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   variantForm,
   ...categoryPages,
   ...importRoutes,
+  ...chargePages,
   ...financePages,
   ...newOrderPages,
   ...monthPages,

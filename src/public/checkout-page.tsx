@@ -118,7 +118,8 @@ export interface CheckoutView {
 
 export const toCheckoutTitle = ({ found: { order, shop } }: CheckoutView): string => `${nameOf(order)} · ${shop.name}`
 
-const nameOf = ({ id, external_id }: BuyersOrder['order']): string => `Pedido ${external_id ?? id}`
+const nameOf = ({ id, external_id, receivable_id }: BuyersOrder['order']): string =>
+  receivable_id === null ? `Pedido ${external_id ?? id}` : `Cobrança ${id}`
 
 export async function createCheckoutPage(shown: CheckoutView) {
   const { found, state } = shown
@@ -127,7 +128,7 @@ export async function createCheckoutPage(shown: CheckoutView) {
       <ShopName shop={found.shop} />
       <h1>{nameOf(found.order)}</h1>
       <section class={state.is === 'paid' ? 'card state good' : 'card state'} aria-labelledby="estado">
-        <h2 id="estado">{headingOf(state)}</h2>
+        <h2 id="estado">{headingOf(state, found.is_over && state.is === 'cancelled')}</h2>
         {!SETTLED.has(state.is) && <p class="amount">{formatMoney(found.order.total)}</p>}
         {await Payment(shown)}
         {shown.problem !== null && (
@@ -187,7 +188,8 @@ const HEADINGS: Readonly<Record<CheckoutState['is'], string>> = {
   cancelled: 'Pedido cancelado',
 }
 
-function headingOf(state: CheckoutState): string {
+function headingOf(state: CheckoutState, isOver: boolean): string {
+  if (isOver) return 'Nada a pagar por este link'
   const ended = findEndedPayment(state)
   return ended === null ? HEADINGS[state.is] : ENDED_PAYMENTS[ended]
 }
@@ -211,6 +213,7 @@ async function Payment({ found, state, formCode }: CheckoutView) {
     case 'refunded':
       return <p>O valor de {formatMoney(order.refunded_total)} foi estornado.</p>
     case 'cancelled':
+      if (found.is_over) return <p>Esta conta já foi paga ou mudou. Não pague mais por este link: peça outro à loja.</p>
       return <p>A loja cancelou este pedido. Não pague códigos ou boletos deste pedido.</p>
     case 'in_review':
       return <p>O pagamento está sendo analisado. Esta página mostra o resultado.</p>
@@ -324,6 +327,7 @@ const PixForm = ({ shown: { found, path, formCode } }: { readonly shown: Checkou
 /** Of the address only city and district: the link may have reached others. */
 const Delivery = ({ found: { order, timezone } }: { readonly found: BuyersOrder }) => {
   const { delivery, delivery_state, dispatched_at, delivered_at } = order
+  if (delivery_state === null) return null
   const isMarked = delivery_state !== 'to_do'
   if (delivery === null && !isMarked) return null
   const place = [delivery?.address?.district, delivery?.address?.city].filter(Boolean).join(', ')

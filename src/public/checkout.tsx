@@ -19,7 +19,14 @@ import { bodyProblem, holdBody, unauthenticatedBodyBudget } from '#http/bodies.t
 import { limitUnauthenticatedBy, mountRoutes, problemHandler, rateLimitProblem, requireHttps } from '#http/edge.ts'
 import { type FailureReason, Problem, type ProblemCode, toHttpStatus } from '#http/problems.ts'
 import { paymentOptions } from '#payments/pay-order.ts'
-import { type BuyersOrder, findBuyersOrder, mayAskForPix, type Shop, toCheckoutState } from '#queries/order-queries.ts'
+import {
+  type BuyersOrder,
+  type CheckoutState,
+  findBuyersOrder,
+  mayAskForPix,
+  type Shop,
+  toCheckoutState,
+} from '#queries/order-queries.ts'
 import { Alias } from '#records/company-settings.ts'
 import type { Services } from '#services.ts'
 import { createOrderUpdates, type Followers, streamTo } from './checkout-live.ts'
@@ -248,6 +255,12 @@ async function show(desk: CheckoutContext, request: Request, response: Response)
   await answer(desk, request, response, { found: await orderOf(desk, request, response), problem: null })
 }
 
+/** A charge that the account does not owe any more is closed, even while a code could still be paid. */
+function stateOf({ order, now, is_over }: BuyersOrder): CheckoutState {
+  const state = toCheckoutState(order, now)
+  return is_over && canBePaid(order) ? { is: 'cancelled' } : state
+}
+
 interface Outcome extends Pick<CheckoutView, 'found' | 'problem'> {
   readonly status?: number
 }
@@ -259,7 +272,7 @@ async function answer(
   { found, problem, status = 200 }: Outcome,
 ): Promise<void> {
   const path = pathOf(request)
-  const state = toCheckoutState(found.order, found.now)
+  const state = stateOf(found)
   const formCode = mayAskForPix(state) && (await isPixOffered(desk, found)) ? codeOf(desk, request) : null
   const shown: CheckoutView = { found, state, path, formCode, problem }
   const events = canBePaid(found.order) ? `${path}/ao-vivo?desde=${found.revision}` : null
@@ -290,7 +303,7 @@ async function pay(desk: CheckoutContext, request: Request, response: Response):
   const pressed = await desk.presses.consume(found.order.provider_reference)
   if (pressed.limited) throw rateLimitProblem(pressed)
   const back = () => response.redirect(303, pathOf(request))
-  if (!mayAskForPix(toCheckoutState(found.order, found.now)) || !(await isPixOffered(desk, found))) return back()
+  if (!mayAskForPix(stateOf(found)) || !(await isPixOffered(desk, found))) return back()
   const given = Email.safeParse(request.body.email).data
   const email = found.order.customer.email === null ? (given ?? null) : null
   if (email === null && found.order.customer.email === null)
@@ -300,7 +313,7 @@ async function pay(desk: CheckoutContext, request: Request, response: Response):
   if (!refused) return back()
   const now = (await findBuyersOrder(desk.reads.pool, order.store_alias, order.id)) ?? found
   // Paid, cancelled or waiting by now: the page says so itself.
-  if (!mayAskForPix(toCheckoutState(now.order, now.now))) return back()
+  if (!mayAskForPix(stateOf(now))) return back()
   const problem = refused.refused === 'payment_refused' ? NOT_TAKEN : NOT_MADE
   await answer(desk, request, response, { found: now, problem, status: toHttpStatus(refused.refused) })
 }

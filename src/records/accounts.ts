@@ -98,6 +98,7 @@ const AccountPayment = z
     paid_on: Day,
     receipt: ContractRecordId,
     cash_session_id: NullableText,
+    order_id: ContractRecordId.nullable(),
     created_at: Timestamp,
     reversed_at: Timestamp.nullable(),
     reversal_reason: NullableText,

@@ -40,6 +40,9 @@ export const ORDER_FILTERS = {
       delivered: 'Entregue',
     },
   },
+  receivable_id: filterField('record', 'Conta cobrada', QueryId, {
+    description: 'Só os que cobram esta conta a receber.',
+  }),
   alarm: {
     ...filterField('choice', 'Alertas', z.enum(['open']), {
       description: '`open`: só pedidos com um alerta não lido.',

@@ -2,7 +2,8 @@ import { expect } from 'chai'
 import { createItem } from '#commands/item-commands.ts'
 import { createCustomer } from '#commands/person-commands.ts'
 import { createStore, disableStore } from '#commands/store-commands.ts'
-import { panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
+import { useCashier } from '../api/cashier.ts'
+import { browser, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 const PATH = '/painel/loja/pedidos/novo'
 
@@ -114,5 +115,49 @@ describe('panel: new order with a payment link', () => {
     expect(await ordersOf()).to.have.length(1)
     await company.run(disableStore, { alias })
     expect(textIn((await owner.get(PATH)).html)).to.include('Nenhuma loja ligada')
+  })
+})
+
+describe('panel: charge of an account by a link', () => {
+  const { api, company, provider, pay } = useCashier()
+
+  it('is paid on the buyer’s page, receives the account, and is closed once it is paid [ORDER-1255, ORDER-1256]', async () => {
+    const customer = (await company.post('/customers', { name: 'Ana Lima', phone: '81987654321' })).body.data.id
+    const debt = { description: 'Fiado de março', amount: '80.00', due_date: '2026-12-10', customer_id: customer }
+    const charge = async () => {
+      const { id } = (await company.post('/finance/receivables', debt)).body.data
+      const clerk = await panelUser(api, company, 'clerk')
+      const path = `/painel/contas-a-receber/${id}`
+      expect((await clerk.get(path)).html).to.include(`href="${path}/cobrar"`)
+      const order = Number(/pedidos\/(\d+)/.exec((await clerk.submit(`${path}/cobrar`, {})).to ?? '')?.[1])
+      const { html } = await clerk.get(`/painel/loja/pedidos/${order}`)
+      expect(textIn(html)).to.include(`Conta ${id}`).and.to.include('Enviar por WhatsApp')
+      return { account: id, order, url: (await company.get(`/orders/${order}`)).body.data.payment_url as string }
+    }
+    const first = await charge()
+    const page = async (url: string) => textIn((await browser(api.url).get(new URL(url).pathname)).html)
+    expect(await page(first.url))
+      .to.include('Fiado de março')
+      .and.not.to.include('81987654321')
+    provider.status = 'approved'
+    expect((await pay(first.order)).status).to.equal(201)
+    const received = (await company.get(`/finance/receivables/${first.account}`)).body.data
+    expect(received).to.include({ status: 'settled', open_amount: '0.00' })
+    expect(received.payments[0]).to.include({ order_id: first.order, received: '80.00', payment_method: 'pix' })
+    expect((await company.get('/sales')).body.data).to.deep.equal([])
+    expect((await company.get(`/orders?receivable_id=${first.account}`)).body.data).to.have.length(1)
+    const owner = await panelUser(api, company)
+    expect(textIn((await owner.get('/painel/')).html)).not.to.include('a entregar')
+    const second = await charge()
+    const settle = { payment_method: 'cash' }
+    await company.call('POST', `/finance/receivables/${second.account}/settle`, settle, {
+      'idempotency-key': 'k-settle',
+    })
+    expect(await page(second.url))
+      .to.include('Nada a pagar por este link')
+      .and.to.include('já foi paga ou mudou')
+    expect((await pay(second.order)).status).to.equal(422)
+    const auditor = await panelUser(api, company, 'auditor')
+    expect((await auditor.get(`/painel/contas-a-receber/${second.account}/cobrar`)).status).to.equal(403)
   })
 })

@@ -346,6 +346,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'Order.status': '`pending`, `paid`, `failed`, `cancelled` ou `refunded`: segue os pagamentos do pedido.',
   'Order.customer':
     'Quem comprou, como foi informado; `id` e `external_id` são `null` de quem não é cliente da empresa.',
+  'AccountPayment.order_id': 'O pedido por cujo link foi pago; `null` dos outros pagamentos.',
+  'Order.receivable_id': 'A conta a receber que o pedido cobra, em vez de vender; `null` dos outros pedidos.',
   'Order.delivery': 'Como a mercadoria chega ao comprador; `null` se não foi dito.',
   'OrderInput.delivery': 'Como a mercadoria chega ao comprador.',
   'OrderDelivery.method': '`delivery` (entrega) ou `pickup` (retirada na loja).',
@@ -354,7 +356,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'OrderDelivery.address': 'Onde entregar; `null` de uma retirada.',
   'OrderDeliveryInput.address': 'Onde entregar, ao menos a rua; se ausente, o endereço do cadastro do cliente.',
   delivery_state:
-    'Andamento: `to_do`, depois `out_for_delivery` ou `ready_for_pickup`, e `delivered`. A entregar é o pedido pago que não está `delivered`.',
+    'Andamento: `to_do`, depois `out_for_delivery` ou `ready_for_pickup`, e `delivered`. A entregar é o pedido pago que não está `delivered`; `null` de uma cobrança, que não tem mercadoria.',
   'Order.cancelled_at': 'Quando a loja cancelou o pedido; `null` se não cancelou.',
   'SaleCancellationInput.refunds': 'Como o dinheiro voltou, por forma de pagamento.',
   'Order.cancel_reason': 'Por que a loja o cancelou.',
@@ -450,7 +452,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
     'Qual pagamento estornar, de um pedido pago duas vezes; se ausente, o que pagou o pedido.',
   alarms: 'Alertas sobre o dinheiro ou a venda do pedido.',
   'OrderAlarm.code':
-    '`second_payment`: mais um pagamento aprovado; `paid_after_refund`: um pagamento aprovado depois do estorno; `paid_after_cancellation`: depois do cancelamento; `refund_after_refusal`: um estorno recusado que o provedor fez depois; `stock_short`: a venda levou mais do que havia em estoque; `fiscal_document_issued`: o dinheiro voltou e a venda foi cancelada, mas o documento fiscal dela continua em vigor.',
+    '`second_payment`: mais um pagamento aprovado; `paid_after_refund`: um pagamento aprovado depois do estorno; `paid_after_cancellation`: depois do cancelamento; `refund_after_refusal`: um estorno recusado que o provedor fez depois; `stock_short`: a venda levou mais do que havia em estoque; `account_overpaid`: o link de uma conta trouxe mais do que ela ainda devia; `fiscal_document_issued`: o dinheiro voltou e a venda foi cancelada, mas o documento fiscal dela continua em vigor.',
   'OrderAlarm.provider_payment_id': 'O pagamento que o causou, no provedor.',
   'Order.sale_id':
     'A venda que o serviço registrou quando o pedido foi pago, a última se houve mais de uma; `null` sem ela.',

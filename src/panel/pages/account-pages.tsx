@@ -244,6 +244,9 @@ function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
     ),
     head: (account) => ({
       main: isPending(account) && { label: side.payment.act, to: `${path}/${account.id}/liquidar` },
+      more: [
+        section === 'receivables' && isPending(account) && { label: 'Cobrar', to: `${path}/${account.id}/cobrar` },
+      ],
     }),
     fields: (visit, account) => fieldsOf(side, visit, account),
     create: { ...side.create, flash: 'conta-criada' },

@@ -172,6 +172,7 @@ const filtersOf = (stores: readonly StoreObject[]): Fields => ({
     columns: 4,
   }),
   external_id: fieldInput(ORDER_FILTERS.external_id, 4),
+  receivable_id: fieldInput(ORDER_FILTERS.receivable_id, 4),
   alarm: fieldInput(ORDER_FILTERS.alarm, {
     kind: choiceInput(namedOptions(ORDER_FILTERS.alarm.names), 'Todos'),
     columns: 4,
@@ -313,7 +314,9 @@ export const OrderBadges = ({ order, now }: { readonly order: OrderObject; reado
     <>
       <StateBadge state={orderStateOf(order, now)} />{' '}
       {partially_refunded && <StateBadge state={['plain', 'Estorno parcial']} />}{' '}
-      {(status === 'paid' || delivery_state !== 'to_do') && <StateBadge state={DELIVERIES[delivery_state]} />}{' '}
+      {delivery_state !== null && (status === 'paid' || delivery_state !== 'to_do') && (
+        <StateBadge state={DELIVERIES[delivery_state]} />
+      )}{' '}
       {dispute?.status === 'open' && <StateBadge state={DISPUTES.open} />}{' '}
       {alarms.some(isUnseen) && <PanelBadge tone="bad">Alerta</PanelBadge>}
     </>
@@ -331,6 +334,7 @@ export const ALARMS: Readonly<Record<(typeof ORDER_ALARMS)[number], string>> = {
     'O pedido foi pago depois de cancelado: entregue a mercadoria ou estorne o valor ao cliente.',
   refund_after_refusal:
     'O provedor fez um estorno que tinha recusado: confira o valor estornado antes de estornar de novo.',
+  account_overpaid: 'O link trouxe mais do que a conta ainda devia: estorne o que sobrou, ou combine com o cliente.',
   stock_short: 'O estoque não bastava para o pedido pago e ficou negativo: confira antes de entregar.',
   fiscal_document_issued:
     'O pagamento foi estornado e a venda foi cancelada, mas o documento fiscal dela continua em vigor: cancele-o.',

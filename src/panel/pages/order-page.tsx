@@ -73,7 +73,7 @@ async function showOrder(visit: PageContext): Promise<PanelPage | null> {
     </>
   )
   return {
-    title: `Pedido ${id}`,
+    title: order.receivable_id === null ? `Pedido ${id}` : `Cobrança ${id}`,
     parent: { label: 'Loja online', to: '/loja' },
     lead: <OrderBadges order={order} now={getPresentTime(visit)} />,
     body,
@@ -91,8 +91,11 @@ interface PaymentLinkProps {
   readonly svg: string
 }
 
-const textOf = ({ id, external_id, total, customer }: OrderObject, url: string, company: string): string =>
-  `Olá${customer.name ? `, ${customer.name}` : ''}! Seu pedido ${external_id ?? id} em ${company}: ${formatMoney(total)}. Pague por este link: ${url}`
+function textOf(order: OrderObject, url: string, company: string): string {
+  const { id, external_id, receivable_id, items, total, customer } = order
+  const what = receivable_id === null ? `Seu pedido ${external_id ?? id}` : items[0]?.description
+  return `Olá${customer.name ? `, ${customer.name}` : ''}! ${what} em ${company}: ${formatMoney(total)}. Pague por este link: ${url}`
+}
 
 /** Link for sales by phone or messages. */
 const PaymentLink = ({ order, url, company, svg }: PaymentLinkProps) => (
@@ -175,6 +178,7 @@ function actionsOf(order: OrderObject, visit: PageContext): Pick<PanelPage, 'mai
 
 /** The next mark of the goods first. */
 function deliveryActions({ status, delivery, delivery_state }: OrderObject, here: string): PageAction[] {
+  if (delivery_state === null) return []
   const [undo, sent, done] = [
     { label: 'Desfazer entrega', to: `${here}/desfazer-entrega`, values: {} },
     { label: DELIVERIES[stateAfterDispatch(delivery)][1], to: `${here}/saida`, values: {} },
@@ -195,7 +199,7 @@ const DeliveryCard = ({
   order: { delivery, delivery_state, dispatched_at, delivered_at, customer },
   timezone,
 }: OrderProps) => {
-  if (delivery === null) return null
+  if (delivery === null || delivery_state === null) return null
   const time = (at: string | null) => at && formatDateTime(at, timezone)
   return (
     <Card title="Entrega">
@@ -231,6 +235,12 @@ const OrderFacts = ({ order, timezone, now }: OrderProps & { readonly now: strin
             ['Entregue em', order.delivery === null && time(order.delivered_at)],
             ['Você recebe', order.store_net !== null && <StoreNet order={order} net={order.store_net} />],
             ...returnedFacts(order, time),
+            [
+              'Conta a receber',
+              order.receivable_id && (
+                <a href={link(`/contas-a-receber/${order.receivable_id}`)}>{`Conta ${order.receivable_id}`}</a>
+              ),
+            ],
             ['Venda', order.sale_id && <a href={link(`/vendas/${order.sale_id}`)}>{`Venda ${order.sale_id}`}</a>],
             ['Cancelado em', time(order.cancelled_at)],
             ['Motivo do cancelamento', order.cancel_reason],

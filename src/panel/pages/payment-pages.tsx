@@ -136,8 +136,9 @@ interface PaymentsProps {
   readonly visit: PageContext
 }
 
-/** Whether a person can reverse it: goods that came back stay back. */
-const isReversible = ({ kind, reversed_at }: AccountPayment): boolean => kind === 'payment' && reversed_at === null
+/** Whether a person can reverse it: goods that came back stay back, and an order's money goes back with it. */
+const isReversible = ({ kind, reversed_at, order_id }: AccountPayment): boolean =>
+  kind === 'payment' && reversed_at === null && order_id === null
 
 /** Interest and fine less the discount. */
 const extrasOf = ({ interest, fine, discount, excess }: AccountPayment): string =>

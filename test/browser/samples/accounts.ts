@@ -101,7 +101,10 @@ const sideSamples: Samples = Object.fromEntries(
         return `${side.path}/${id}/pagamentos/${payment}/estornar`
       },
     ],
-    ...['', '/editar', '/excluir', '/liquidar'].map((rest) => [
+    ...(side.path === '/contas-a-receber'
+      ? ['', '/editar', '/excluir', '/liquidar', '/cobrar']
+      : ['', '/editar', '/excluir', '/liquidar']
+    ).map((rest) => [
       `${side.path}/:id${rest}`,
       async (panel: TestPanel) => `${side.path}/${await accountOf(panel, side, '2099-12-31')}${rest}`,
     ]),
