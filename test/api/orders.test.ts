@@ -105,6 +105,7 @@ describe('orders', () => {
         },
       },
       delivery_state: 'to_do',
+      receivable_id: null,
       payment: null,
       payments: [],
       commission: null,

@@ -121,7 +121,7 @@ describe('panel: new order with a payment link', () => {
 describe('panel: charge of an account by a link', () => {
   const { api, company, provider, pay } = useCashier()
 
-  it('is paid on the buyer’s page, receives the account, and is closed once it is paid [ORDER-1255, ORDER-1256]', async () => {
+  it('receives the account when paid, and closes once it is paid elsewhere [ORDER-1255, ORDER-1256]', async () => {
     const customer = (await company.post('/customers', { name: 'Ana Lima', phone: '81987654321' })).body.data.id
     const debt = { description: 'Fiado de março', amount: '80.00', due_date: '2026-12-10', customer_id: customer }
     const charge = async () => {
@@ -143,7 +143,7 @@ describe('panel: charge of an account by a link', () => {
     expect((await pay(first.order)).status).to.equal(201)
     const received = (await company.get(`/finance/receivables/${first.account}`)).body.data
     expect(received).to.include({ status: 'settled', open_amount: '0.00' })
-    expect(received.payments[0]).to.include({ order_id: first.order, received: '80.00', payment_method: 'pix' })
+    expect(received.payments[0]).to.include({ order_id: first.order, received: '80.00', payment_method: 'credit_card' })
     expect((await company.get('/sales')).body.data).to.deep.equal([])
     expect((await company.get(`/orders?receivable_id=${first.account}`)).body.data).to.have.length(1)
     const owner = await panelUser(api, company)

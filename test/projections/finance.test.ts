@@ -112,6 +112,7 @@ describe('receivables projection', () => {
         paid_at: at('12:00:00'),
         receipt: 2,
         cash_session_id: null,
+        order_id: null,
         created_at: at('12:02:00'),
         reversed_at: null,
         reversal_reason: null,
