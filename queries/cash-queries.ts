@@ -109,7 +109,7 @@ export const getCashSession = (reader: Reader, id: number): Promise<FoundRecords
 const MAX_OFFERED = 50
 
 /** A drawer that is open; `owner`: the user whose it is. */
-export interface OpenDrawer {
+export interface DrawerChoice {
   readonly id: number
   readonly session_id: string
   readonly owner: number | null
@@ -117,7 +117,7 @@ export interface OpenDrawer {
 }
 
 /** The open drawers that a user may see, the latest first. */
-export async function listOpenDrawers(reader: Reader, timezone: string): Promise<OpenDrawer[]> {
+export async function listOpenDrawers(reader: Reader, timezone: string): Promise<DrawerChoice[]> {
   const { rows } = await reader.query<{ state: CashSessionState; owner: number | null; owner_name: string | null }>({
     name: 'open_drawers',
     text: `select t.doc as state, t.owner, ${OWNER_NAME} as owner_name from ${t.cash_sessions} t

@@ -88,6 +88,7 @@ export const WEBHOOK_EVENTS = [
   'order.cancelled',
   'order.expired',
   'cash_session.closed',
+  'cash_session.explained',
   'till.gap_detected',
 ] as const
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]

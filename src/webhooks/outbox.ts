@@ -72,6 +72,7 @@ const OUTBOUND: Partial<Record<EventName, readonly WebhookEvent[]>> = {
   OrderCancelledByStore: ['order.cancelled'],
   OrderExpired: ['order.expired'],
   CashSessionClosed: ['cash_session.closed'],
+  CashDifferenceExplained: ['cash_session.explained'],
   TillGapDetected: ['till.gap_detected'],
 }
 

@@ -266,6 +266,7 @@ describe('tillbook listen and trigger', () => {
     expect(WEBHOOK_EVENTS.filter((name) => !TRIGGERED_EVENTS.includes(name))).to.deep.equal([
       'order.expired',
       'cash_session.closed',
+      'cash_session.explained',
     ])
     // Removes events of earlier records, because their messages are not known.
     await service.call('POST', '/test/reset', {})

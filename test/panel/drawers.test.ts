@@ -46,6 +46,7 @@ describe('drawers in the panel', () => {
     const path = await open(user, '100')
     done(await user.submit(`${path}/fechar`, { other: '80' }))
     expect(await text(user, '/painel')).to.include('com diferença de −R$ 20,00')
+    await company.post('/webhooks', { url: 'https://erp.example/gancho', events: ['cash_session.explained'] })
     expect((await user.submit(`${path}/explicar`, { reason: 'other' })).status).to.equal(422)
     expect(await text(user, '/painel')).to.include('com diferença de −R$ 20,00')
     done(await user.submit(`${path}/explicar`, { reason: 'change', note: 'Troco da venda 9' }))
@@ -58,6 +59,11 @@ describe('drawers in the panel', () => {
       note: 'Troco da venda 9',
       explained_by_user_id: user.id,
     })
+    const { rows } = await api.core.pool.query<{ body: string }>(
+      "select body from ops.webhook_messages where company_id = $1 and event = 'cash_session.explained'",
+      [company.id],
+    )
+    expect(rows.map(({ body }) => JSON.parse(body).data)).to.deep.equal([await sessionAt(path)])
     const { session_id } = await sessionAt(path)
     const late = { ...{ offline_id: 'tardio', session_id, kind: 'in', amount: 50 }, at: new Date().toISOString() }
     const { recordCashMovement, CashMovementInput } = await import('#commands/cash-commands.ts')

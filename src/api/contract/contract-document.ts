@@ -61,6 +61,7 @@ const EVENTS: Readonly<Record<WebhookEvent, readonly [summary: string, component
   'order.cancelled': ['Pedido cancelado pela loja, ou o pagamento no provedor', 'Order'],
   'order.expired': ['Pedido expirado sem pagamento; ele aceita nova tentativa', 'Order'],
   'cash_session.closed': ['Sessão de caixa fechada: o esperado e o contado por forma de pagamento', 'CashSession'],
+  'cash_session.explained': ['Diferença de uma sessão de caixa explicada', 'CashSession'],
   'till.gap_detected': ['Números de um caixa que não chegaram, cada falta uma vez', 'TillGap'],
 }
 

@@ -1,5 +1,5 @@
 import { may } from '#domain/rights.ts'
-import { listOpenDrawers, type OpenDrawer } from '#queries/cash-queries.ts'
+import { type DrawerChoice, listOpenDrawers } from '#queries/cash-queries.ts'
 import { choiceInput } from '../forms/input-kinds.ts'
 import type { Field, Fields } from '../forms/panel-form.ts'
 import type { FormSubmission, PageContext } from '../panel-route.ts'
@@ -16,7 +16,7 @@ export const GIVING_DRAWER = 'De onde sai o dinheiro'
 const OUTSIDE = 'Fora das gavetas'
 
 /** Where the money goes if the person names no drawer. */
-function defaultLabel(visit: PageContext, own: string | null, kept: OpenDrawer | undefined): string {
+function defaultLabel(visit: PageContext, own: string | null, kept: DrawerChoice | undefined): string {
   if (kept) return `${kept.name}, que o recebeu`
   return own === null || may(visit.session.permissions, 'see_all_sales')
     ? OUTSIDE
