@@ -33,6 +33,7 @@ type AccountInput = z.infer<z.ZodObject<ReturnType<typeof wholeShape<typeof ACCO
 type NewAccountInput = Omit<AccountInput, 'due_date'> & {
   readonly due_date?: string | undefined
   readonly installments?: Installments | null | undefined
+  readonly repeat_until?: string | null | undefined
 }
 
 /** Counterparty in an input: one of its ids. Null: none; absent in a PATCH: unchanged. */
@@ -57,9 +58,12 @@ const Interval = z.union(
   'deve ser "month" ou um número de dias de 1 a 365',
 )
 
+/** Accounts that one request creates. */
+const MAX_PARTS = 120
+
 /** Creates several accounts that add up to the amount (ACCT-107). */
 const Installments = z
-  .strictObject({ count: z.int().min(1).max(120), first_due_date: CalendarDate, interval: Interval })
+  .strictObject({ count: z.int().min(1).max(MAX_PARTS), first_due_date: CalendarDate, interval: Interval })
   .meta({ id: 'InstallmentsInput' })
 type Installments = z.infer<typeof Installments>
 
@@ -70,6 +74,8 @@ export const newAccount = <S extends z.ZodRawShape>(shape: S) =>
       ...wholeShape(ACCOUNT_FIELDS),
       due_date: CalendarDate.optional(),
       installments: Installments.nullish(),
+      /** The same bill each month, until this day (ACCT-1275). */
+      repeat_until: CalendarDate.nullish(),
       ...shape,
     })
     .refine(
@@ -220,7 +226,12 @@ export function createAccount<P extends object, N>(side: AccountSide<P, N>): Com
           due_date,
           origin: source,
           sale_id: null,
-          ...(input.installments && { installment: { group, number: n + 1, count: parts.length } }),
+          ...((input.installments || input.repeat_until) && {
+            installment: {
+              ...{ group, number: n + 1, count: parts.length },
+              ...(input.repeat_until && { repeats: true as const }),
+            },
+          }),
         }),
       )
       return accept('created', `${side.name}/${group}`, events)
@@ -233,7 +244,17 @@ function partsOf({
   amount,
   due_date,
   installments,
+  repeat_until,
 }: NewAccountInput): Pick<AccountFields, 'amount' | 'due_date'>[] | Refusal {
+  if (repeat_until) {
+    if (installments || !due_date)
+      return refuseField('repeat_until', 'vale para uma conta com vencimento e sem parcelas')
+    // The 31st falls on the last day of a shorter month.
+    const dates = instalmentDates(due_date, MAX_PARTS + 1, 'month').filter((date) => date <= repeat_until)
+    if (dates.length === 0) return refuseField('repeat_until', 'deve ser igual ou posterior ao vencimento')
+    if (dates.length > MAX_PARTS) return refuseField('repeat_until', 'deve ser em até dez anos')
+    return dates.map((date) => ({ amount, due_date: date }))
+  }
   if (!installments) return [{ amount, due_date: due_date as string }]
   const { count, first_due_date, interval } = installments
   if (toCents(amount) < count)

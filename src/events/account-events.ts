@@ -67,8 +67,16 @@ const reversal = {
   from_drawer: z.strictObject({ id, amount: money }).optional(),
 }
 
-/** One of several accounts that were created together; `group` is the id of the first. */
-const installment = z.strictObject({ group: id, number: z.int().positive(), count: z.int().positive() })
+/**
+ * One of several accounts that were created together; `group` is the id of the first. `repeats`: a bill of each month,
+ * and no part of one.
+ */
+const installment = z.strictObject({
+  group: id,
+  number: z.int().positive(),
+  count: z.int().positive(),
+  repeats: z.literal(true).optional(),
+})
 
 /** What the customer owes less without having paid, and the user who approved it on the spot; absent if nothing. */
 const forgiven = { discount: money.optional(), approved_by: id.optional() }

@@ -20,7 +20,7 @@ const REQUEST_LOG_BOUNDS: RequestLogBounds = {
  * ones, it stores only their presence: names, documents, addresses, contacts, free texts, URLs and tokens.
  */
 const FIGURES =
-  'advance_days after amount authorized_at catalog_item_id category_id cost customer_id delivery_fee discount due_date due_from due_to expires_in_minutes from id installments limit now overlap_hours paid_at paid_from paid_to payment_type_id price quantity revision since size sold_at sold_from sold_to stock stock_adjustment stock_updated_since supplier_id to unit_cost unit_price until updated_since user_id'
+  'advance_days after amount authorized_at catalog_item_id category_id cost customer_id delivery_fee discount due_date due_from due_to expires_in_minutes from id installments limit now overlap_hours paid_at paid_from paid_to payment_type_id price quantity repeat_until revision since size sold_at sold_from sold_to stock stock_adjustment stock_updated_since supplier_id to unit_cost unit_price until updated_since user_id'
 const CODES =
   'alarm api_key_id barcode brand catalog_item_external_id cbenef cest cfop code cofins_cst csosn customer_external_id event events external_id fiscal fresh ground gtin hash ibs_cbs_class ibs_cbs_cst icms_cst ie_indicator kind messages method model ncm offline_id opened origin person_type pis_cst protocol provider_payment_id queue replayed series sku status store_alias subject supplier_external_id type types unit'
 

@@ -59,7 +59,12 @@ export const SUPPLIER_OF_ACCOUNT = {
 }
 
 const Installment = z
-  .strictObject({ group: ContractRecordId, number: z.int().positive(), count: z.int().positive() })
+  .strictObject({
+    group: ContractRecordId,
+    number: z.int().positive(),
+    count: z.int().positive(),
+    repeats: z.literal(true).optional(),
+  })
   .meta({ id: 'Installment' })
 
 const ACCOUNT_ORIGIN_NAMES: Readonly<Record<(typeof ACCOUNT_ORIGINS)[number], string>> = {
@@ -79,7 +84,7 @@ const ACCOUNT_SOURCE = {
   },
   sale_id: serviceField('record', 'Venda', ContractRecordId.nullable(), { description: 'A venda que gerou a conta.' }),
   installment: serviceField('list', 'Parcela', Installment.nullable(), {
-    description: 'A parcela que a conta é; null para uma conta só.',
+    description: 'A parcela, ou a repetição, que a conta é; null para uma conta só.',
   }),
 }
 

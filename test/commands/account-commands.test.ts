@@ -1,10 +1,15 @@
 import { expect } from 'chai'
 import { Settlement } from '#commands/account-commands.ts'
-import { CreateReceivableInput, ReceivableReplacement } from '#commands/receivables-payables.ts'
+import {
+  CreatePayableInput,
+  CreateReceivableInput,
+  createPayable,
+  ReceivableReplacement,
+} from '#commands/receivables-payables.ts'
 import { PAYMENT_METHODS } from '#domain/payment-rules.ts'
 import { describeIssues } from '#domain/refusals.ts'
 import { companyRegistered, customerCreated, settlement, supplierCreated } from '../support/facts.ts'
-import { FIRST_NEW_ID, from, given, minute } from '../support/given.ts'
+import { FIRST_NEW_ID, from, given, minute, recorded } from '../support/given.ts'
 import { body, SIDES, wrong } from './account-sides.ts'
 
 for (const side of SIDES) {
@@ -133,6 +138,30 @@ describe('instalments input', () => {
     it(`refuses the ${field} ${value} [ACCT-107]`, () => {
       expect(problemsOf({ installments: { ...installments, [field]: value } })).to.deep.equal([`installments.${field}`])
     })
+
+  it('repeats a bill each month, on the last day where a month has no 31st [ACCT-1275]', async () => {
+    const decide = async (fields: object) => {
+      const scenario = await given(companyRegistered())
+      return scenario.when(createPayable, CreatePayableInput.parse({ ...undated, due_date: '2026-01-31', ...fields }))
+    }
+    const { events } = recorded(await decide({ repeat_until: '2026-04-30' }))
+    expect(events.map(({ data }) => data)).to.deep.equal(
+      ['2026-01-31', '2026-02-28', '2026-03-31', '2026-04-30'].map((due_date, n) => ({
+        ...(events[0]?.data as object),
+        ...{ id: FIRST_NEW_ID + n, due_date, external_id: null },
+        installment: { group: FIRST_NEW_ID, number: n + 1, count: 4, repeats: true },
+      })),
+    )
+    expect(recorded(await decide({ repeat_until: '2035-12-31' })).events).to.have.length(120)
+    for (const fields of [
+      { repeat_until: '2026-01-30' },
+      { repeat_until: '2036-01-31' },
+      { repeat_until: '2026-04-30', installments },
+    ]) {
+      const { decision } = await decide(fields)
+      expect(decision).to.have.nested.property('details.fields.repeat_until')
+    }
+  })
 
   it('is unknown to a PUT, which replaces one account [ACCT-107]', () => {
     const { error } = ReceivableReplacement.safeParse({ ...body, installments })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { addDays, dateInZone } from '#domain/instant.ts'
+import { addDays, addMonths, dateInZone } from '#domain/instant.ts'
 import type { Json } from '../support/api.ts'
 import { openCounter, upload } from '../support/offline-sales.ts'
 import { hiddenFields, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
@@ -385,6 +385,17 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
       await create({ 'installments.count': '2', 'installments.interval': '10' })
       const days = (await company.get(`${api1}?due_from=${today}`)).body.data.map((each: Json) => each.due_date)
       expect(days).to.deep.equal([today, addDays(today, 10)])
+    })
+
+    it('repeats each month by the form, and shows the next twelve [ACCT-1275]', async () => {
+      const until = addMonths(today, 14)
+      const { to } = await create({ description: 'Aluguel', amount: '900', due_date: today, repeat_until: until })
+      const { data } = (await company.get(`${api1}?limit=100`)).body
+      expect(data.map((each: Json) => each.due_date)).to.deep.equal(
+        Array.from({ length: 15 }, (_, n) => addMonths(today, n)),
+      )
+      const page = textIn((await user.get(to ?? '')).html)
+      expect(page).to.include('Próximas contas').and.include('12/15').and.not.include('13/15')
     })
 
     it('shows the payment method that another system has named', async () => {

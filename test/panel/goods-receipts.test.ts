@@ -87,7 +87,8 @@ describe('panel: goods receipts', () => {
     const movement = (await company.get(`/stock/movements?catalog_item_id=${id}`)).body.data.at(-1)
     expect(movement).to.include({ kind: 'purchase', quantity: '120.000', unit_cost: '5.00', record: 'goods_receipt/1' })
     const page = plainText((await user.get('/painel/catalogo/entradas/1')).html)
-    for (const text of ['Guaraná 2 L', '1 CX = 12', 'Conta a pagar 1', 'NF-e 1, série 1']) expect(page).to.include(text)
+    for (const text of ['Guaraná 2 L', '1 CX = 12', '10/02/2026 R$ 300,00', 'NF-e 1, série 1'])
+      expect(page).to.include(text)
     expect(plainText((await user.get('/painel/catalogo/entradas')).html)).to.include('Entrada 1: NF-e 1, série 1')
   })
 

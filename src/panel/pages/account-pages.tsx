@@ -30,7 +30,7 @@ import { ACCOUNT_FIELDS, ACCOUNT_SEARCH, ACCOUNT_STATE } from '#records/accounts
 import { wholeShape } from '#records/field.ts'
 import { offersApproval } from '../approval.ts'
 import type { FileColumn } from '../csv-files.ts'
-import { choiceInput, integerInput, namedOptions, toOptions } from '../forms/input-kinds.ts'
+import { choiceInput, dateInput, integerInput, namedOptions, toOptions } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { link, permissionsFor } from '../page-context.ts'
 import type { PageContext, PanelRoute } from '../panel-route.ts'
@@ -145,7 +145,7 @@ const fieldsOf = async <P,>(
 /** Days between instalments that are not due every month. */
 const INTERVALS = ['7', '10', '14', '15', '28', '30']
 
-const FOLD = 'Parcelar'
+const FOLD = 'Parcelar ou repetir'
 
 const INSTALLMENT_FIELDS: Fields = {
   'installments.count': {
@@ -166,6 +166,13 @@ const INSTALLMENT_FIELDS: Fields = {
     },
     columns: 4,
     fold: FOLD,
+  },
+  repeat_until: {
+    label: 'Repetir todo mês até',
+    kind: dateInput,
+    columns: 4,
+    fold: FOLD,
+    hint: 'Uma conta deste valor por mês, como um aluguel. Dia 31 cai no último dia do mês.',
   },
 }
 

@@ -7,6 +7,7 @@ import { instalmentAmounts, instalmentDates } from '#domain/payment-rules.ts'
 import { formatDateTime, formatDay, formatMoney, formatPersonName, formatQuantity } from '#domain/person-values.ts'
 import type { Permission } from '#domain/rights.ts'
 import { Id, optionalText, REQUIRED_FIELD } from '#domain/text.ts'
+import { getAccount, listAccounts, payableListing } from '#queries/account-queries.ts'
 import {
   getGoodsReceipt,
   type ListedReceipt,
@@ -21,8 +22,9 @@ import { link, permissionsFor } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelRoute } from '../panel-route.ts'
 import { namesOfSubjects } from '../record-history.tsx'
 import { Card } from '../ui/page-parts.tsx'
-import { ListTable, listFiltered } from '../ui/panel-list.tsx'
+import { ListTable, listFiltered, recordsOnPage } from '../ui/panel-list.tsx'
 import { recordPages } from '../ui/record-pages.tsx'
+import { type Account, AccountBadge } from './account-parts.tsx'
 import { SEARCHED_SUPPLIER } from './debtor-pages.tsx'
 import { itemField } from './item-pages.tsx'
 import { NFE_PATH, nfePages, RECEIPTS_PATH, RECEIVING } from './nfe-pages.tsx'
@@ -133,6 +135,19 @@ const supplierCell = ({ supplier_id, supplier_name }: ListedReceipt) =>
 const nameOf = ({ id, reference }: ListedReceipt): string =>
   `Entrada ${id}${reference === null ? '' : `: ${reference}`}`
 
+/** Accounts to pay that were made with it; those that were deleted since are absent. */
+async function billsOf({ readModel }: PageContext, ids: readonly number[]): Promise<Account[]> {
+  const { reader, today } = readModel
+  const [first] = ids
+  if (first === undefined) return []
+  if (ids.length > 1)
+    return recordsOnPage<Account>(
+      await listAccounts(reader, payableListing, { limit: MAX_RECEIPT_BILLS, installment_group: first }, today),
+    )
+  const { record } = await getAccount(reader, payableListing, first, today)
+  return record ? [JSON.parse(record) as Account] : []
+}
+
 /** Goods, and accounts to pay for them. */
 async function Content({ visit, receipt }: { readonly visit: PageContext; readonly receipt: ShownReceipt }) {
   const { lines, payable_ids } = receipt
@@ -165,14 +180,17 @@ async function Content({ visit, receipt }: { readonly visit: PageContext; readon
         />
       </Card>
       <Card title={BILLS}>
-        {payable_ids.length === 0 && <p class="empty">Esta entrada não gerou contas a pagar.</p>}
-        <ul>
-          {payable_ids.map((id) => (
-            <li key={id}>
-              <a href={link(`/contas-a-pagar/${id}`)}>{`Conta a pagar ${id}`}</a>
-            </li>
-          ))}
-        </ul>
+        <ListTable
+          caption={BILLS}
+          rows={await billsOf(visit, payable_ids)}
+          empty="Nenhuma conta a pagar."
+          columns={[
+            { head: 'Conta', cell: ({ id }) => <a href={link(`/contas-a-pagar/${id}`)}>{id}</a> },
+            { head: 'Vencimento', cell: ({ due_date }) => formatDay(due_date) },
+            { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
+            { head: 'Situação', cell: (bill) => <AccountBadge account={bill} /> },
+          ]}
+        />
       </Card>
     </>
   )

@@ -194,6 +194,9 @@ export const PaymentsCard = ({ account, path, visit: { readModel } }: PaymentsPr
 /** Accounts that were created together: most of a group, which has 120 at most. */
 const MAX_SIBLINGS = 120
 
+/** Of a bill that repeats. */
+const NEXT_BILLS = 12
+
 interface SiblingsProps extends PaymentsProps {
   readonly listing: AccountListing
 }
@@ -202,17 +205,19 @@ interface SiblingsProps extends PaymentsProps {
 export async function InstallmentsCard({ account, path, visit, listing }: SiblingsProps) {
   if (!account.installment) return null
   const { reader, today } = visit.readModel
-  const { group } = account.installment
-  const siblings = await listAccounts(reader, listing, { limit: MAX_SIBLINGS, installment_group: group }, today)
+  const { group: installment_group, repeats } = account.installment
+  const asked = repeats ? { limit: NEXT_BILLS, due_from: today } : { limit: MAX_SIBLINGS }
+  const siblings = await listAccounts(reader, listing, { ...asked, installment_group }, today)
+  const title = repeats ? 'Próximas contas' : 'Parcelas'
   return (
-    <Card title="Parcelas">
+    <Card title={title}>
       <ListTable
-        caption="Parcelas"
+        caption={title}
         rows={recordsOnPage<Account>(siblings)}
-        empty=""
+        empty="A repetição terminou."
         columns={[
           {
-            head: 'Parcela',
+            head: repeats ? 'Conta' : 'Parcela',
             cell: ({ id, installment }) => <a href={link(`${path}/${id}`)}>{installmentText(installment)}</a>,
           },
           { head: 'Vencimento', cell: ({ due_date }) => formatDay(due_date) },

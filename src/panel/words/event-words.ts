@@ -265,6 +265,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   reversed_at: 'Estornado em',
   reversal_reason: 'Motivo do estorno',
   group: 'Primeira parcela',
+  repeats: 'Repete todo mês',
   count: 'Parcelas',
   method: 'Método',
   payment_method_id: 'Meio de pagamento',
