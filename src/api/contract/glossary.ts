@@ -504,12 +504,11 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'ReceivableInput.due_date': 'Vencimento; obrigatório sem `installments`, que dizem os seus.',
   'PayableInput.due_date': 'Vencimento; obrigatório sem `installments`, que dizem os seus.',
   'ReceivableInput.installments':
-    'Cria uma conta por parcela, que somam `amount`; a primeira leva o resto da divisão e o `external_id`, e é a resposta.',
+    'Uma conta por parcela, que somam `amount`; a primeira leva o resto e o `external_id`, e é a resposta.',
   'PayableInput.installments':
-    'Cria uma conta por parcela, que somam `amount`; a primeira leva o resto da divisão e o `external_id`, e é a resposta.',
-  repeat_until:
-    'Repete a conta todo mês, com o mesmo valor, até este dia, por dez anos no máximo; o dia 31 cai no último dia de um mês mais curto. A resposta é a primeira.',
-  repeats: '`true` se cada conta é uma repetição, e não parte de um valor; ausente em parcelas.',
+    'Uma conta por parcela, que somam `amount`; a primeira leva o resto e o `external_id`, e é a resposta.',
+  repeat_until: 'Repete a conta todo mês até este dia, 120 vezes no máximo; a resposta é a primeira.',
+  repeats: 'Se é uma repetição; ausente em parcelas.',
   'InstallmentsInput.count': 'Quantas parcelas, de 1 a 120.',
   'InstallmentsInput.first_due_date': 'Vencimento da primeira.',
   'InstallmentsInput.interval':
