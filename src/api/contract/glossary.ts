@@ -111,8 +111,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
 
   // All records
   id: 'Identificador do registro no serviço.',
-  external_id:
-    'Identificador no seu sistema, único por recurso. `.` e `..` são recusados ao gravar: não cabem em um endereço.',
+  external_id: 'Identificador no seu sistema, único por recurso. `.` e `..` são recusados ao gravar.',
   name: 'Nome.',
   created_at: 'Quando foi criado.',
   updated_at: 'Última alteração.',
@@ -138,7 +137,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'PayerAddressInput.number': 'Número.',
   force: 'Com `true`, exclui também com contas em aberto.',
   metadata:
-    'Textos que um programa guarda com o registro; `null` se não há. Ausente em um PUT ou PATCH: como antes; em um PATCH as chaves se somam às que há, e `null` ou `""` tira a chave; `null` no lugar do objeto tira todas.',
+    'Textos de um programa; `null` se não há. Ausente em PUT ou PATCH: como antes. PATCH soma chaves, e `null` ou `""` tira uma; `null` no lugar do objeto, todas.',
 
   // Catalog
   'Picture.url': 'Endereço público da imagem, relativo ao do serviço.',
