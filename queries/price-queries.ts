@@ -40,6 +40,7 @@ export interface PricedItem {
   readonly price: string
   readonly barcode: string | null
   readonly gtin: string | null
+  readonly isVariant: boolean
   readonly is_deleted: boolean
 }
 
@@ -48,7 +49,8 @@ export async function findPricedItems(reader: Reader, ids: readonly number[]): P
   const { rows } = await reader.query<PricedItem>({
     name: 'priced_items',
     text: `select t.id, t.name, t.doc ->> 'unit' as unit, t.doc ->> 'price' as price, t.barcode,
-        t.doc ->> 'gtin' as gtin, t.deleted_at is not null as is_deleted
+        t.doc ->> 'gtin' as gtin, t.parent_id is not null as "isVariant",
+        t.deleted_at is not null as is_deleted
       from ${t.catalog_items} t where t.company_id = $1 and t.id = any($2::bigint[]) order by t.sort_key collate "C", t.id`,
     values: [ids],
     readSet: { catalog_items: ids },

@@ -48,3 +48,43 @@ function toEnding(exact: bigint, ending: bigint): bigint {
   const nearest = above < 0n ? 0n : (above / (100n * BigInt(ONE))) * 100n
   return nearest + ending === 0n ? 100n : nearest + ending
 }
+
+/** Price of a kilogram or litre: of what is sold by it, or has its content in the name. */
+export interface UnitPrice {
+  readonly amount: string
+  readonly unit: 'kg' | 'litro'
+  /** Whether the price of the item itself is that of the unit. */
+  readonly isOwn: boolean
+}
+
+const SOLD_BY: Readonly<Record<string, UnitPrice['unit']>> = {
+  KG: 'kg',
+  KILO: 'kg',
+  L: 'litro',
+  LT: 'litro',
+  LITRO: 'litro',
+}
+
+/** Content at the end of a name or before a space: `500 g`, `1,5L`, `6x350ml`. */
+const CONTENT = /(?:(?<![\d,.])(\d{1,3}) ?[xX×] ?)?(?<![\d,.])(\d{1,4})(?:[,.](\d{1,3}))? ?(kg|g|ml|l)(?![a-zà-ú\d])/gi
+
+/** Names have at most 120 characters. */
+const MAX_NAME = 120
+
+/** Price by kilogram or litre; null if neither unit nor name tells the content. */
+export function priceByUnit(name: string, unit: string | null, price: string): UnitPrice | null {
+  const own = SOLD_BY[(unit ?? '').trim().toUpperCase()]
+  if (own) return { amount: price, unit: own, isOwn: true }
+  const [, count = '1', whole = '', fraction = '', measure = ''] =
+    [...name.slice(0, MAX_NAME).matchAll(CONTENT)].at(-1) ?? []
+  // Grams or millilitres, in thousandths.
+  const isLarge = /^(?:kg|l)$/i.test(measure)
+  // `1.000 g` has thousands, `1.500 kg` has decimals.
+  const thousandths =
+    !isLarge && fraction.length === 3 ? `${whole}${fraction}000` : `${whole}${fraction.padEnd(3, '0')}`
+  const content = BigInt(count) * BigInt(thousandths) * (isLarge ? 1000n : 1n)
+  if (measure === '' || content === 0n) return null
+  const cents = (BigInt(toCents(price)) * 2_000_000n + content) / (2n * content)
+  if (cents > BigInt(MAX_CENTS)) return null
+  return { amount: fromCents(Number(cents)), unit: /g$/i.test(measure) ? 'kg' : 'litro', isOwn: false }
+}

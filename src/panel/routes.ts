@@ -15,6 +15,7 @@ import { importRoutes } from './pages/import-pages.tsx'
 import { integrationsPage } from './pages/integration-page.tsx'
 import { inventoryPages } from './pages/inventory-pages.tsx'
 import { catalogPages, itemReactivation } from './pages/item-pages.tsx'
+import { labelPages } from './pages/label-pages.tsx'
 import { monthPages } from './pages/month-pages.tsx'
 import { newOrderPages } from './pages/new-order-pages.tsx'
 import { orderFile } from './pages/order-lists.tsx'
@@ -86,6 +87,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...pricePages,
   ...priceChangePages,
   ...goodsReceiptPages,
+  ...labelPages,
   ...catalogPages,
   stockForm,
   ...itemReactivation,

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { applyPriceRule, PriceRule } from '#domain/price-rules.ts'
+import { applyPriceRule, PriceRule, priceByUnit } from '#domain/price-rules.ts'
 
 const percent = (amount: number, ending: number | null = null) => ({ kind: 'percent', amount, ending }) as const
 const cost = (amount: number, ending: number | null = null) => ({ kind: 'cost', amount, ending }) as const
@@ -37,5 +37,26 @@ describe('price rules', () => {
       expect(PriceRule.safeParse(rule).success, JSON.stringify(rule)).to.equal(false)
     for (const rule of [percent(-9_999), percent(100_000), cost(1), cost(14_000, 99)])
       expect(PriceRule.safeParse(rule).success, JSON.stringify(rule)).to.equal(true)
+  })
+})
+
+describe('price of a kilogram or litre', () => {
+  const of = (name: string, unit: string | null, price: string) => {
+    const found = priceByUnit(name, unit, price)
+    return found && `${found.amount} o ${found.unit}`
+  }
+
+  it('is that of what is sold by it, or follows from the content in the name [ITEM-1267]', () => {
+    expect(of('Queijo', 'KG', '59.90')).to.equal('59.90 o kg')
+    expect(of('Café 500 g', 'UN', '18.90')).to.equal('37.80 o kg')
+    expect(of('Café 1.000g', 'UN', '18.90')).to.equal('18.90 o kg')
+    expect(of('Suco 1,5L', 'UN', '9.00')).to.equal('6.00 o litro')
+    expect(of('Cerveja 6x350ml', 'UN', '21.00')).to.equal('10.00 o litro')
+    expect(of('Arroz 5kg tipo 1', null, '25.01')).to.equal('5.00 o kg')
+  })
+
+  it('is unknown without a content [ITEM-1267]', () => {
+    for (const name of ['Pilha 9V', 'Camiseta G', 'Cabo 2 lados', 'Água 0 ml', '12345 g'])
+      expect(of(name, 'UN', '1.00'), name).to.equal(null)
   })
 })

@@ -200,14 +200,17 @@ describe('panel: cells of files of other programs', () => {
     expect((await importOf(ITEMS, variants)).check).to.include('esta variação repete a linha 3')
   })
 
-  it('show prices and costs before and after, and the name beside each problem', async () => {
+  it('show prices before and after, what they would have brought, and each problem [ITEM-1268]', async () => {
     await company.post('/catalog/items', { name: 'Café', price: '18.90', cost: '11.00', sku: 'C' })
     await company.post('/catalog/items', { name: 'Chá', price: '5.00', sku: 'H' })
     const { check } = await importOf(ITEMS, 'SKU;Nome;Preço;Custo\nC;Café;19,90;11,00\nH;Chá;5,00;2,50\nX;Pão;dez;')
     expect(check).to.match(
-      /Preços que mudam \(2\).*2 Café Preço de venda \(R\$\) R\$ 18,90 R\$ 19,90 3 Chá Custo \(R\$\) — R\$ 2,50/,
+      /Preços que mudam \(2\).*2 Café Preço de venda \(R\$\) R\$ 18,90 R\$ 19,90 41,80% → 44,72% 3 Chá Custo \(R\$\) — R\$ 2,50/,
     )
     expect(check).to.include('4 Pão Preço de venda (R$): "dez"')
+    expect(check).to.match(/Abaixo do custo 0 .*Nos últimos 30 dias \+R\$ 0,00/)
+    const cheap = await importOf(ITEMS, 'SKU;Nome;Preço\nC;Café;10,00')
+    expect(cheap.check).to.include('R$ 10,00: abaixo do custo')
   })
 
   describe('of WooCommerce', () => {

@@ -60,6 +60,9 @@ export interface Plan {
 
 export interface PriceChange {
   readonly number: number
+  readonly id: number
+  /** After the import; null if it has none. */
+  readonly cost: string | null
   readonly name: string
   readonly field: 'price' | 'cost'
   /** Null: none yet. */
@@ -153,7 +156,8 @@ function priceChanges(lines: readonly PlannedRow[], records: readonly MatchingRe
       const [before, after] = [record?.[field], input[field]]
       if (!Object.hasOwn(fields, field) || before === undefined || typeof after !== 'string' || after === before)
         return []
-      return [{ number, name: record?.text ?? '', field, before, after }]
+      const cost = typeof input.cost === 'string' ? input.cost : (record?.cost ?? null)
+      return [{ number, id: record?.id ?? 0, name: record?.text ?? '', field, before, after, cost }]
     })
   })
 }

@@ -40,16 +40,16 @@ export const toImportPath = ({ path }: ImportableKind): string => `${path}/impor
 export const toCheckPath = (imported: ImportableKind): string => `${toImportPath(imported)}/conferir`
 export const toParentLink = ({ path, words }: ImportableKind) => ({ label: words.all, to: path })
 
-export function checkPage(imported: ImportableKind, visit: PageContext, checked: CheckedFile): PanelPage {
+export async function checkPage(
+  imported: ImportableKind,
+  visit: PageContext,
+  checked: CheckedFile,
+): Promise<PanelPage> {
   const { problem } = checked
   const body = (
     <>
       <Doubts imported={imported} checked={checked} />
-      {problem === null ? (
-        <ImportPreview imported={imported} visit={visit} checked={checked} />
-      ) : (
-        <Alert>{problem}</Alert>
-      )}
+      {problem === null ? await ImportPreview({ imported, visit, checked }) : <Alert>{problem}</Alert>}
       <EncodingChoice imported={imported} checked={checked} />
       <Columns imported={imported} checked={checked} />
     </>
@@ -64,7 +64,7 @@ interface ImportPreviewProps {
   readonly checked: CheckedFile
 }
 
-const ImportPreview = ({ imported, visit, checked }: ImportPreviewProps) => {
+async function ImportPreview({ imported, visit, checked }: ImportPreviewProps) {
   const { file, plan, fields } = checked
   const errors = plan.lines.filter(isWrong)
   const valid = validRows(plan.lines)
@@ -100,7 +100,7 @@ const ImportPreview = ({ imported, visit, checked }: ImportPreviewProps) => {
         </form>
       )}
       <Errors imported={imported} errors={errors} names={names} reading={reading} />
-      <PriceChanges changes={plan.prices} fields={fields} />
+      {await PriceChanges({ visit, changes: plan.prices, fields })}
       <ImportWarnings warnings={plan.warnings} names={names} />
     </>
   )

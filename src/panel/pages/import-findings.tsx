@@ -1,4 +1,5 @@
 import { formatCount, formatMoney } from '#domain/person-values.ts'
+import { may } from '#domain/rights.ts'
 import type { Encoding } from '#panel/import/encoding.ts'
 import type { KeptFile } from '#panel/import/import-file.ts'
 import type { Fields } from '../forms/panel-form.ts'
@@ -6,8 +7,11 @@ import { hasNoHeads, type ImportMapping, unmappedColumns, unmappedDocuments } fr
 import type { ImportableKind } from '../import/import-kinds.ts'
 import { bothReadings } from '../import/import-lines.ts'
 import type { ImportResult, Plan } from '../import/run-import.ts'
+import type { PageContext } from '../panel-route.ts'
 import { Alert, Card } from '../ui/page-parts.tsx'
 import { FileLink, ListTable } from '../ui/panel-list.tsx'
+import { PriceAfter, PriceSummary } from './price-pages.tsx'
+import { marginChange } from './variant-pages.tsx'
 
 /** Displayed lines of each kind, and cells of a first line. */
 export const SHOWN_FINDINGS = 50
@@ -107,20 +111,43 @@ export const ImportWarnings = ({ warnings, names }: WarningsProps) =>
     </Card>
   )
 
-/** Prices and costs of known records, before and after the import. */
-export const PriceChanges = ({ changes, fields }: { readonly changes: Plan['prices']; readonly fields: Fields }) =>
-  changes.length === 0 ? null : (
+interface PriceChangesProps {
+  readonly visit: PageContext
+  readonly changes: Plan['prices']
+  readonly fields: Fields
+}
+
+/** Prices and costs of known records, before and after the import, as in a change of many prices. */
+export async function PriceChanges({ visit, changes, fields }: PriceChangesProps) {
+  if (changes.length === 0) return null
+  const seesCosts = may(visit.session.permissions, 'see_costs')
+  const known = seesCosts ? changes : changes.map((change) => ({ ...change, cost: null }))
+  const prices = known.flatMap(({ id, field, before, after, cost }) =>
+    field === 'price' && before !== null ? [{ catalog_item_id: id, before, after, cost }] : [],
+  )
+  return (
     <Card title={`Preços que mudam (${formatCount(changes.length)})`}>
+      {prices.length > 0 && (await PriceSummary({ visit, prices }))}
       <ListTable
         caption="Preços que mudam"
-        rows={changes.slice(0, SHOWN_FINDINGS)}
+        rows={known.slice(0, SHOWN_FINDINGS)}
         empty=""
         columns={[
           { head: 'Linha', cell: ({ number }) => number, isExtra: true },
           { head: 'Nome', cell: ({ name }) => name },
           { head: 'Campo', cell: ({ field }) => fields[field]?.label },
           { head: 'Antes', cell: ({ before }) => (before === null ? '—' : formatMoney(before)), isNumber: true },
-          { head: 'Depois', cell: ({ after }) => formatMoney(after), isNumber: true },
+          {
+            head: 'Depois',
+            cell: (change) => (change.field === 'price' ? <PriceAfter price={change} /> : formatMoney(change.after)),
+            isNumber: true,
+          },
+          seesCosts && {
+            head: 'Margem',
+            cell: ({ field, before, after, cost }) =>
+              field === 'price' && before !== null && marginChange(before, after, cost),
+            isNumber: true,
+          },
         ]}
       />
       {changes.length > SHOWN_FINDINGS && (
@@ -128,6 +155,7 @@ export const PriceChanges = ({ changes, fields }: { readonly changes: Plan['pric
       )}
     </Card>
   )
+}
 
 interface ErrorsProps {
   readonly imported: ImportableKind

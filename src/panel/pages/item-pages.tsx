@@ -26,6 +26,7 @@ import { loadRecord, recordPages } from '../ui/record-pages.tsx'
 import { categoryFilterOptions, categoryOptions } from './category-pages.tsx'
 import { loadCompany } from './company-pages.tsx'
 import { INVENTORIES_PATH } from './inventory-counts.tsx'
+import { LABELS_PATH } from './label-pages.tsx'
 import { PRICES_PATH } from './price-change-pages.tsx'
 import { MOVEMENTS_PATH, MovementsCard } from './stock-movement-pages.tsx'
 import { type Item, RUNNING_OUT_PATH, StockCard, StockInfo } from './stock-pages.tsx'
@@ -308,6 +309,7 @@ export const catalogPages = recordPages<Item>({
       ]),
     more: [
       { label: 'Alterar preços', to: PRICES_PATH },
+      { label: 'Etiquetas', to: LABELS_PATH },
       { label: 'Categorias', to: `${PATH}/categorias` },
       { label: 'Reposição', to: RUNNING_OUT_PATH },
       { label: 'Inventários', to: INVENTORIES_PATH },
@@ -319,7 +321,12 @@ export const catalogPages = recordPages<Item>({
   },
   get: ({ readModel }, id) => getItem(readModel.reader, id),
   nameOf: ({ name }) => name,
-  head: ({ id }) => ({ more: [{ label: 'Vendas deste item', to: '/vendas', parameters: { item: id } }] }),
+  head: ({ id }) => ({
+    more: [
+      { label: 'Vendas deste item', to: '/vendas', parameters: { item: id } },
+      { label: 'Etiquetas', to: LABELS_PATH, parameters: { item: id } },
+    ],
+  }),
   facts: (item, visit) =>
     fieldFacts(FACTS, item, visit.readModel.timezone, [
       'type',

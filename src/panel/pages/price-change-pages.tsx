@@ -19,6 +19,7 @@ import { Alert, Card, type Fact, Facts, PanelBadge } from '../ui/page-parts.tsx'
 import { CardPager, ListTable, recordsOnPage } from '../ui/panel-list.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
 import type { FlashCode } from '../words/message-words.ts'
+import { LABELS_PATH } from './label-pages.tsx'
 
 export const PRICES_PATH = '/catalogo/precos'
 
@@ -159,6 +160,8 @@ async function showChange(visit: PageContext, problem?: string): Promise<PanelPa
   return {
     title: `Alteração de preços ${change.id}`,
     parent: { label: 'Alterar preços', to: PRICES_PATH },
+    main: !moment &&
+      change.status !== 'cancelled' && { label: 'Etiquetas', to: LABELS_PATH, parameters: { alteracao: change.id } },
     more: [isUndoable && { label: 'Desfazer', to: `${here}/desfazer`, values: { id: String(change.id) } }],
     dangers: [
       !moment &&

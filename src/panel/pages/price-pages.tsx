@@ -8,6 +8,7 @@ import { describeIssues, type Refusal, refuseField, refuseInvalid } from '#domai
 import { may } from '#domain/rights.ts'
 import { toHttpStatus } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
+import type { NewPrice } from '#projections/price-changes.ts'
 import { searchItems } from '#queries/item-queries.ts'
 import { readEffectOfPrices } from '#queries/price-queries.ts'
 import { wholeShape } from '#records/field.ts'
@@ -150,7 +151,12 @@ function tickedIn({ form }: FormSubmission) {
   })
 }
 
-const isBelowCost = ({ item, after }: NewPriceRow): boolean => item.cost !== null && toCents(after) < toCents(item.cost)
+const isBelowCost = ({ after, cost }: Pick<CostedPrice, 'after' | 'cost'>): boolean =>
+  cost !== null && toCents(after) < toCents(cost)
+
+const priceOf = ({ item: { id, price, cost }, after }: NewPriceRow): CostedPrice => ({
+  ...{ catalog_item_id: id, before: price, after, cost },
+})
 
 const columnsFor = (visit: PageContext, ticked: ReadonlySet<number> | null): OptionalColumn<NewPriceRow>[] => [
   {
@@ -170,12 +176,7 @@ const columnsFor = (visit: PageContext, ticked: ReadonlySet<number> | null): Opt
   { head: 'Antes', cell: ({ item }) => formatMoney(item.price), isNumber: true },
   {
     head: 'Depois',
-    cell: (row) =>
-      isBelowCost(row) ? (
-        <PanelBadge tone="warn">{`${formatMoney(row.after)}: abaixo do custo`}</PanelBadge>
-      ) : (
-        formatMoney(row.after)
-      ),
+    cell: (row) => <PriceAfter price={priceOf(row)} />,
     isNumber: true,
   },
   seesCosts(visit) && {
@@ -194,16 +195,27 @@ const LeftOut = ({ items, reason }: { readonly items: readonly Item[]; readonly 
 /** Sales of others count in it. */
 const showsSold = ({ session }: PageContext): boolean => may(session.permissions, 'see_all_sales')
 
-async function Summary({ visit, table: { rows, unchanged } }: Pick<TableProps, 'visit' | 'table'>) {
-  const prices = rows.map(({ item, after }) => ({ catalog_item_id: item.id, before: item.price, after }))
+/** A new price, with the cost that its margin follows from; null if unknown or hidden. */
+interface CostedPrice extends NewPrice {
+  readonly cost: string | null
+}
+
+interface PriceSummaryProps {
+  readonly visit: PageContext
+  readonly prices: readonly CostedPrice[]
+  readonly unchanged?: number
+}
+
+/** How many prices change, what is below cost, and what the last 30 days would have brought. */
+export async function PriceSummary({ visit, prices, unchanged = 0 }: PriceSummaryProps) {
   const effect =
     showsSold(visit) && (await readSalesRollups(visit, (reader) => readEffectOfPrices(reader, prices, visit.readModel)))
-  const below = rows.filter(isBelowCost).length
+  const below = prices.filter(isBelowCost).length
   return (
     <Stats>
       <Stat
         label="Preços que mudam"
-        value={formatCount(rows.length)}
+        value={formatCount(prices.length)}
         hint={unchanged > 0 ? `${formatCount(unchanged)} ficam iguais` : undefined}
       />
       {seesCosts(visit) && <Stat label="Abaixo do custo" value={formatCount(below)} />}
@@ -217,6 +229,14 @@ async function Summary({ visit, table: { rows, unchanged } }: Pick<TableProps, '
     </Stats>
   )
 }
+
+/** A price after a change; one below cost is marked. */
+export const PriceAfter = ({ price }: { readonly price: Pick<CostedPrice, 'after' | 'cost'> }) =>
+  isBelowCost(price) ? (
+    <PanelBadge tone="warn">{`${formatMoney(price.after)}: abaixo do custo`}</PanelBadge>
+  ) : (
+    formatMoney(price.after)
+  )
 
 interface TableProps {
   readonly visit: PageContext
@@ -247,7 +267,7 @@ async function NewPrices(props: TableProps) {
         <p class="empty">Nenhum preço muda com esta escolha.</p>
       ) : (
         <>
-          {await Summary({ visit, table })}
+          {await PriceSummary({ visit, prices: rows.map(priceOf), unchanged: table.unchanged })}
           <Form
             visit={visit}
             to={PRICES_PATH}

@@ -75,6 +75,7 @@ export const catalogSamples: Samples = {
     await itemOf(panel, { stock: '2', min_stock: '6' })
     return `${HOME}/reposicao`
   },
+  [`${HOME}/etiquetas`]: async (panel) => `${HOME}/etiquetas?item=${await itemOf(panel)}`,
   [`${HOME}/precos`]: async (panel) => {
     await itemOf(panel)
     return `${HOME}/precos?change=custo+%C3%97+1%2C4&ending=90`
