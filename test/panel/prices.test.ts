@@ -149,7 +149,7 @@ describe('panel: prices of many items', () => {
     await item({ name: 'Queijo', price: '59.90', unit: 'KG', gtin: '96385074' })
     const labels = async (fields: Record<string, string>) => {
       const { html } = await user.get(`/painel/catalogo/etiquetas?${new URLSearchParams({ formato: 'a4', ...fields })}`)
-      return [...html.matchAll(/<svg width="63.5mm".*?<\/svg>/gs)].map(([svg]) => textIn(svg))
+      return [...html.matchAll(/<svg width="66mm".*?<\/svg>/gs)].map(([svg]) => textIn(svg))
     }
     const [label, ...others] = await labels({ item: String(coffee) })
     expect(label)

@@ -117,13 +117,14 @@ async function show(visit: PageContext): Promise<PanelPage> {
         </p>
       )}
       {!isRefusal(items) && items.length > 0 && (
-        <div class={`label-sheet ${format}`}>
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+        <section class={`scroll tags ${format}`} aria-label="Etiquetas" tabIndex={0}>
           {items.flatMap((item, at) =>
             Array.from({ length: copies.data ?? 1 }, (_, copy) => (
               <ShelfLabel key={`${at}-${copy}`} item={item} format={format} />
             )),
           )}
-        </div>
+        </section>
       )}
     </>
   )

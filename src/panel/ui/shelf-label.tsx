@@ -2,11 +2,11 @@ import { encodeBarcode } from '#domain/bar-symbols.ts'
 import { formatMoney } from '#domain/person-values.ts'
 import { priceByUnit } from '#domain/price-rules.ts'
 
-/** Sizes of labels in mm; those of rolls have a page each. */
+/** Sizes of labels, and the gap to the next in a row, in mm; those of rolls have a page each. */
 export const LABEL_FORMATS = {
-  a4: { label: 'A4, 21 por folha (63,5 × 38,1 mm)', size: [63.5, 38.1] },
-  r60: { label: 'Rolo, 60 × 40 mm', size: [60, 40] },
-  r40: { label: 'Rolo, 40 × 25 mm', size: [40, 25] },
+  a4: { label: 'A4, 21 por folha (63,5 × 38,1 mm)', size: [63.5, 38.1], gap: 2.5 },
+  r60: { label: 'Rolo, 60 × 40 mm', size: [60, 40], gap: 0 },
+  r40: { label: 'Rolo, 40 × 25 mm', size: [40, 25], gap: 0 },
 } as const
 
 export type LabelFormat = keyof typeof LABEL_FORMATS
@@ -81,7 +81,8 @@ interface ShelfLabelProps {
 
 /** Label of a shelf or of a product: name, price, price of a kilogram or litre, barcode. */
 export const ShelfLabel = ({ item, format }: ShelfLabelProps) => {
-  const [width, height] = LABEL_FORMATS[format].size
+  const { size, gap } = LABEL_FORMATS[format]
+  const [width, height] = size
   const edge = width * 0.05
   const inner = width - 2 * edge
   const letters = height * 0.1
@@ -91,9 +92,9 @@ export const ShelfLabel = ({ item, format }: ShelfLabelProps) => {
   const code = item.barcode ?? item.gtin
   return (
     <svg
-      width={`${width}mm`}
+      width={`${width + gap}mm`}
       height={`${height}mm`}
-      viewBox={`0 0 ${width} ${height}`}
+      viewBox={`0 0 ${width + gap} ${height}`}
       font-family="Inter, Arial, sans-serif"
       role="img"
       aria-label={`${item.name}, ${price}`}
