@@ -41,7 +41,7 @@ async function fieldsOf(visit: PageContext): Promise<Fields> {
       q: fieldInput(ITEM_SEARCH.q, 6),
     }),
     formato: {
-      label: 'Papel',
+      label: 'Formato',
       kind: choiceInput(Object.entries(LABEL_FORMATS).map(([value, { label }]) => ({ value, label }))),
       isRequired: true,
       columns: 6,

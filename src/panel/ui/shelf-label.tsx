@@ -41,6 +41,9 @@ const [WIDEST, NARROWEST] = [0.33, 0.19]
 /** Light modules beside the bars. */
 const QUIET = 11
 
+/** To a thousandth of a millimetre. */
+const rounded = (mm: number): number => Math.round(mm * 1000) / 1000
+
 interface BarsProps {
   readonly code: string
   /** In mm. */
@@ -61,10 +64,10 @@ const Bars = ({ code, width, top, height }: BarsProps) => {
       {runs.map(({ index, 0: run }) => (
         <rect
           key={index}
-          x={(left + index * module).toFixed(3)}
+          x={rounded(left + index * module)}
           y={top}
-          width={(run.length * module).toFixed(3)}
-          height={(height - letters * 1.2).toFixed(2)}
+          width={rounded(run.length * module)}
+          height={rounded(height - letters * 1.2)}
         />
       ))}
       <text x={width / 2} y={top + height} font-size={letters} text-anchor="middle">
