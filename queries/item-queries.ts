@@ -113,6 +113,8 @@ interface ItemSearch {
   /** Tracked items with a stock of zero or less. */
   readonly out_of_stock?: true | undefined
   readonly low_stock?: true | undefined
+  /** Whose goods were received. */
+  readonly supplier_id?: number | undefined
 }
 
 /** Active or deactivated items. */
@@ -129,6 +131,9 @@ const searchListing: Listing<Omit<ItemSearch, 'q'> & { readonly q?: readonly str
     category_id,
     out_of_stock: (value) => `${value}::boolean and s.stock <= 0 and not (${IS_UNSTOCKED})`,
     low_stock,
+    supplier_id: (value) => `t.id in (
+      select (l.value ->> 'catalog_item_id')::bigint from ${t.goods_receipts} r cross join lateral json_array_elements(r.doc -> 'lines') l
+      where r.company_id = $1 and r.supplier_id = ${value}::bigint)`,
   },
 }
 

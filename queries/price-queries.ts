@@ -58,6 +58,20 @@ export async function findPricedItems(reader: Reader, ids: readonly number[]): P
   return rows
 }
 
+/** Suppliers of a choice; shops have fewer. */
+const MOST_SUPPLIERS = 500
+
+/** Suppliers whose goods were received, by name. */
+export async function listSuppliersOfGoods(reader: Reader): Promise<readonly { id: number; name: string | null }[]> {
+  const { rows } = await reader.query<{ id: number; name: string | null }>({
+    name: 'suppliers_of_goods',
+    text: `select t.id, t.doc ->> 'name' as name from ${t.suppliers} t
+      where t.company_id = $1 and t.id in (select r.supplier_id from ${t.goods_receipts} r where r.company_id = $1)
+      order by name, t.id limit ${MOST_SUPPLIERS}`,
+  })
+  return rows
+}
+
 /** Days of sales by which new prices are judged: today and those before it. */
 const DAYS = 30
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { moveTestClock } from '#commands/company-commands.ts'
+import { ReceiveGoodsInput, receiveGoods } from '#commands/receive-goods.ts'
 import { adjustRole } from '#commands/user-commands.ts'
 import { applyDuePrices } from '#service/due-prices.ts'
 import { panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
@@ -168,5 +169,19 @@ describe('panel: prices of many items', () => {
     expect(next).to.include('R$ 20,79').and.include('R$ 41,58 o kg')
     for (const copias of ['0', '51', 'x'])
       expect((await user.get(`/painel/catalogo/etiquetas?formato=a4&q=queijo&copias=${copias}`)).status).to.equal(422)
+  })
+
+  it('chooses the items that a supplier has delivered [ITEM-1269]', async () => {
+    const { coffee } = await shop()
+    const supplier = (await company.post('/suppliers', { name: 'Torrefação' })).body.data.id as number
+    expect(textIn((await user.get(PATH)).html)).not.to.include('Torrefação')
+    const lines = [{ catalog_item_id: coffee, quantity: '1', factor: '1', cost: '12.00' }]
+    await company.run(
+      receiveGoods,
+      ReceiveGoodsInput.parse({ supplier: { id: supplier }, lines, new_items: [], bills: [] }),
+    )
+    expect(textIn((await user.get(PATH)).html)).to.include('Torrefação')
+    const { html } = await user.get(query({ supplier_id: String(supplier), change: '+5 %', ending: '' }))
+    expect(ticksIn(html)).to.deep.equal([`${coffee}:18.90:19.85`])
   })
 })

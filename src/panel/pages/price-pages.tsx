@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { ChangePricesInput, changePrices, MAX_PRICED_ITEMS } from '#commands/price-commands.ts'
 import { Instant } from '#domain/instant.ts'
 import { toCents } from '#domain/money.ts'
-import { formatCents, formatCount, formatMoney } from '#domain/person-values.ts'
+import { formatCents, formatCount, formatMoney, formatPersonName } from '#domain/person-values.ts'
 import { applyPriceRule, PriceRule } from '#domain/price-rules.ts'
 import { describeIssues, type Refusal, refuseField, refuseInvalid } from '#domain/refusals.ts'
 import { may } from '#domain/rights.ts'
@@ -10,7 +10,7 @@ import { toHttpStatus } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { NewPrice } from '#projections/price-changes.ts'
 import { searchItems } from '#queries/item-queries.ts'
-import { readEffectOfPrices } from '#queries/price-queries.ts'
+import { listSuppliersOfGoods, readEffectOfPrices } from '#queries/price-queries.ts'
 import { wholeShape } from '#records/field.ts'
 import { ITEM_SEARCH } from '#records/items.ts'
 import { choiceInput, momentInput, recordChoiceInput, suggestedInput } from '../forms/input-kinds.ts'
@@ -35,12 +35,17 @@ const seesCosts = ({ session }: PageContext): boolean => may(session.permissions
 /** Which items, and how their prices change. */
 async function choiceFields(visit: PageContext): Promise<Fields> {
   const examples = ['+5 %', '−10 %', ...(seesCosts(visit) ? ['custo × 1,4'] : [])]
+  const suppliers = await listSuppliersOfGoods(visit.readModel.reader)
+  const options = suppliers.map(({ id, name }) => ({ value: String(id), label: formatPersonName(name) }))
   return {
     category_id: fieldInput(ITEM_SEARCH.category_id, {
       kind: recordChoiceInput(await categoryFilterOptions(visit), 'Todas'),
       columns: 4,
     }),
-    q: fieldInput(ITEM_SEARCH.q, 8),
+    ...(options.length > 0 && {
+      supplier_id: { label: 'Fornecedor', kind: recordChoiceInput(options, 'Todos'), columns: 4 } as const,
+    }),
+    q: fieldInput(ITEM_SEARCH.q, options.length > 0 ? 4 : 8),
     change: {
       label: 'Novo preço',
       kind: suggestedInput(examples),
@@ -59,7 +64,9 @@ async function choiceFields(visit: PageContext): Promise<Fields> {
   }
 }
 
-const Search = z.object(wholeShape({ q: ITEM_SEARCH.q, category_id: ITEM_SEARCH.category_id }))
+const Search = z.object(
+  wholeShape({ q: ITEM_SEARCH.q, category_id: ITEM_SEARCH.category_id, supplier_id: ITEM_SEARCH.category_id }),
+)
 
 const WRITTEN = 'escreva como +5 %, −10 % ou custo × 1,4'
 
@@ -87,7 +94,7 @@ export function parsePriceRule(text: string, ending: string): PriceRule | Refusa
 /** What was typed; a submitted form has it in hidden fields. */
 type Typed = Readonly<Record<string, string>>
 
-const CHOICE = ['category_id', 'q', 'change', 'ending'] as const
+const CHOICE = ['category_id', 'supplier_id', 'q', 'change', 'ending'] as const
 
 const typedIn = (visit: PageContext | FormSubmission): Typed =>
   Object.fromEntries(
