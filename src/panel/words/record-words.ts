@@ -145,6 +145,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     paid_after_cancellation: 'Pago depois de cancelado',
     refund_after_refusal: 'Estorno feito depois de recusado',
     stock_short: 'Estoque insuficiente',
+    account_overpaid: 'Recebido mais do que a conta devia',
     fiscal_document_issued: 'Documento fiscal em vigor',
   },
   warnings: {
