@@ -4,14 +4,14 @@ import { event } from '#events/catalogue.ts'
 import { accept, command, type Permit } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { customerById } from '#projections/people.ts'
-import { saleById } from '#projections/sales.ts'
 import {
   linkOfRecord,
   type SharedLink,
   type SharedRecord,
   sharedLinks,
   sharedRecordKey,
-} from '#projections/shared-links.ts'
+} from '#projections/record-links.ts'
+import { saleById } from '#projections/sales.ts'
 
 /** Live links of a company (LINK-1280). */
 export const MAX_LIVE_LINKS = 20_000

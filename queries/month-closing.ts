@@ -81,7 +81,7 @@ const DOCUMENTS = `
   where t.company_id = $1 and t.status = 'completed' and t.sold_at >= $2::timestamptz and t.sold_at < $3::timestamptz
   group by 1, 2 order by 1, 2`
 
-/** The parameters of all; refused sales are those of the month that nobody has decided. */
+/** The parameters of all; refused sales are those of the month that are not resolved. */
 const REST = `
   select
     (select ${sumColumn("round(s.stock * (i.doc ->> 'cost')::numeric * 100)", "s.stock > 0 and i.doc ->> 'cost' is not null")}

@@ -2,7 +2,7 @@ import { createHash, createHmac, randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { AdjustedRoles, Role } from '#domain/rights.ts'
 import { companysTimeSql } from '#projections/companies.ts'
-import { type SharedLink, type SharedRecord, sharedRecordKey } from '#projections/shared-links.ts'
+import { type SharedLink, type SharedRecord, sharedRecordKey } from '#projections/record-links.ts'
 
 /** Path of all links; a token follows. */
 export const SHARED = '/l'

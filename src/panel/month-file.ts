@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { RequestHandler, Response } from 'express'
 import yazl from 'yazl'
+import { fromBigCents } from '#domain/money.ts'
 import { paymentMethodName } from '#domain/payment-rules.ts'
 import { formatDateTime, formatDay } from '#domain/person-values.ts'
 import { mayUnmasked } from '#domain/rights.ts'
@@ -54,7 +55,7 @@ function tablesOf({ reader, month, timezone }: MonthSource): MonthTable[] {
     ['Cancelado', amountCell(sales.cancelled.amount)],
     ['Devolvido', amountCell(sales.returned.amount)],
     ['Líquido', amountCell(sales.net)],
-    ['Taxas das operadoras', { decimal: (Number(fees) / 100).toFixed(2) }],
+    ['Taxas das operadoras', amountCell(fromBigCents(fees))],
     ['Contas recebidas', amountCell(receivables.settled.amount)],
     ['Contas pagas', amountCell(payables.settled.amount)],
     ['A receber que vence no mês', amountCell(receivables.pending.amount)],

@@ -24,7 +24,7 @@ import { ShopHead, toLogoOrigin } from './pages/company-pages.tsx'
 import { MonthRows } from './pages/month-lists.tsx'
 import { formatMonth, type HrefOf, type MonthList, MonthReport } from './pages/month-report.tsx'
 import { CheckLink, ReceiptPaper, toCheckAddress } from './pages/purchase-pages.tsx'
-import { loadStatement, type Statement, StatementCards } from './pages/statement-pages.tsx'
+import { type CustomerStatement, loadCustomerStatement, StatementCards } from './pages/statement-pages.tsx'
 import { answerPanelFailure } from './panel-answer.tsx'
 import { allowImages, pagePolicy } from './panel-cookies.ts'
 import type { PanelPage, PanelServices } from './panel-route.ts'
@@ -242,10 +242,10 @@ async function receiptPage({ context, reader, company }: SharedVisit, id: number
 }
 
 /** Null once the customer was deleted or erased. */
-async function loadNotebook({ reader, link }: SharedVisit, id: number): Promise<Statement | null> {
+async function loadNotebook({ reader, link }: SharedVisit, id: number): Promise<CustomerStatement | null> {
   const { record } = await getCustomer(reader, id)
   const isShown = record !== null && (JSON.parse(record) as CustomerObject).forgotten_at === null
-  return isShown ? loadStatement(reader, id, link.today) : null
+  return isShown ? loadCustomerStatement(reader, id, link.today) : null
 }
 
 /** What a customer bought and paid; each line leads to its proof. */

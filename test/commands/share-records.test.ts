@@ -3,7 +3,7 @@ import { MAX_LIVE_LINKS, revokeShare, type ShareInput, shareRecord } from '#comm
 import { refuse } from '#domain/refusals.ts'
 import { event } from '#events/catalogue.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import { sharedLinks } from '#projections/shared-links.ts'
+import { sharedLinks } from '#projections/record-links.ts'
 import { companyRegistered, customerCreated, saleCompleted } from '../support/facts.ts'
 import { COMPANY_ID, given, minute } from '../support/given.ts'
 

@@ -120,7 +120,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
           children: (
             <>
               <p class="hint">
-                {link?.url ? 'Aponte a câmera para ver o recibo.' : `Para conferir em ${page}, peça o arquivo à loja.`}
+                {link?.url ? 'O código abre o recibo.' : `Para conferir em ${page}, peça o arquivo à loja.`}
               </p>
               <CheckLink page={page} receipt={made.receipt} />
             </>

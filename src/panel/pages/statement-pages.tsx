@@ -17,12 +17,12 @@ import { receiptPath } from './payment-pages.tsx'
 const LINES = 200
 
 /** What a customer owes, with what made and covered it, newest first. */
-export interface Statement {
+export interface CustomerStatement {
   readonly owed: PartyBalance
   readonly lines: readonly StatementLine[]
 }
 
-export async function loadStatement(reader: Reader, id: number, today: string): Promise<Statement> {
+export async function loadCustomerStatement(reader: Reader, id: number, today: string): Promise<CustomerStatement> {
   const owed = await openBalanceOfParty(reader, RECEIVABLE.side, id, { today, limit: 1 })
   return { owed, lines: await readStatement(reader, id, { owed: owed.amount, limit: LINES }) }
 }
@@ -39,7 +39,7 @@ function nameOfLine({ kind, description, goods, reversed_at }: StatementLine): s
   return `${KINDS[kind]} (${description})${reversed_at === null ? '' : ', estornado'}`
 }
 
-interface StatementProps extends Statement {
+interface StatementProps extends CustomerStatement {
   /** Of its figures. */
   readonly of: string
   readonly timezone: string
@@ -72,7 +72,7 @@ export const StatementCards = ({ of, owed, lines, timezone, hrefOf }: StatementP
 )
 
 const columnsOf = (timezone: string, hrefOf: StatementProps['hrefOf']): Column<StatementLine>[] => [
-  { head: 'O quê', cell: (line) => <a href={hrefOf(line)}>{nameOfLine(line)}</a> },
+  { head: 'Atividade', cell: (line) => <a href={hrefOf(line)}>{nameOfLine(line)}</a> },
   { head: 'Quando', cell: ({ at }) => formatDateTime(at, timezone) },
   { head: 'Vencimento', cell: ({ due_date }) => due_date && formatDay(due_date), isExtra: true },
   { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
@@ -128,7 +128,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
   if (!customer) return null
   const { id, name, phone } = customer
   const { reader, today, timezone } = visit.readModel
-  const statement = await loadStatement(reader, id, today)
+  const statement = await loadCustomerStatement(reader, id, today)
   const shared = await findLink(visit, { kind: 'customer', id })
   const path = statementPath(id)
   const body = (
