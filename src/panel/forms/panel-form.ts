@@ -59,7 +59,7 @@ export interface Field {
   readonly isCode?: true
   /** Shown below the control. */
   readonly hint?: string
-  /** Width of twelve; 6 by default. On narrow screens each field has its own line. */
+  /** Width of twelve; 6 by default. On narrow screens each field has its own line; two of 2 share one. */
   readonly columns?: 2 | 3 | 4 | 6 | 8 | 12
   /** Heading above the field, for a group of fields. */
   readonly group?: string

@@ -20,7 +20,7 @@ import { link } from '../page-context.ts'
 import type { PageAction, PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { fieldInput } from '../record-fields.ts'
 import { namesOfActors } from '../record-history.tsx'
-import { ButtonLink, Card, type Fact, Facts, Figure, PanelBadge } from '../ui/page-parts.tsx'
+import { ButtonLink, Card, type Fact, Facts, Figure, PanelBadge, ShortId } from '../ui/page-parts.tsx'
 import { type Column, List, ListTable, readListPage, recordsOnPage } from '../ui/panel-list.tsx'
 import { VALUE_NAMES } from '../words/record-words.ts'
 import { DRAWERS, differenceReason, drawerPages, drawerPath, OPEN_DRAWER } from './drawer-pages.tsx'
@@ -274,12 +274,12 @@ function factsOf(visit: PageContext, session: CashSessionObject, names: Names): 
     ['Situação', <SessionBadges key="state" session={session} />],
     ['Aberta', when(opened_at, session.opened_by_user_id)],
     ['Fechada', when(closed_at, session.closed_by_user_id)],
-    ['Sessão do caixa', session_id],
     ['Vendas', seesExpected(visit) && formatCount(sales_count)],
     ['Contado', !seesExpected(visit) && money(counted)],
     ['Motivo da diferença', reason && differenceReason(reason)],
     ['Observação', note],
     ['Explicada', when(explained_at, session.explained_by_user_id)],
+    ['Código da sessão', <ShortId key="code" id={session_id} />],
   ]
 }
 
