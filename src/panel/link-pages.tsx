@@ -163,7 +163,10 @@ function sendPasswordForm(response: Response, { to, title, label, code, hint, pr
 function sendForgotten(response: Response, isAvailable: boolean): void {
   const body = isAvailable ? (
     <form method="post" action={link('/esqueci')} class="form">
-      <p>Se houver uma conta com este e-mail, enviaremos um link para criar uma nova senha.</p>
+      <p>
+        Se houver uma conta com este e-mail, enviaremos um link para criar uma nova senha. Ele vale uma hora. Se não
+        chegar em dez minutos, olhe no spam e peça de novo, ou peça um link a um proprietário da empresa.
+      </p>
       <div class="field w12">
         <label for="email">E-mail</label>
         <input id="email" name="email" type="email" autocomplete="username" required />
@@ -175,7 +178,18 @@ function sendForgotten(response: Response, isAvailable: boolean): void {
       </div>
     </form>
   ) : (
-    <p>A recuperação por e-mail não está disponível. Fale com o suporte.</p>
+    <>
+      <p>Esta instalação não envia e-mails. Peça um link para uma nova senha a um proprietário da empresa:</p>
+      <ol>
+        <li>
+          Ele abre <strong>Configurações &gt; Usuários</strong> e o seu nome.
+        </li>
+        <li>
+          Em <strong>Link para nova senha</strong>, cria o link, que vale uma hora, e o manda para você.
+        </li>
+      </ol>
+      <p>Se você é o único proprietário, fale com quem opera o serviço.</p>
+    </>
   )
   sendPlainPage(response, { title: 'Esqueci a senha', body })
 }

@@ -206,10 +206,12 @@ describe('panel: settings', () => {
         .and.to.include('Proprietário')
     })
 
-    it('lose access at once when deactivated, and regain it when reactivated [PANEL-4]', async () => {
+    it('lose access at once when deactivated, and regain it when reactivated [PANEL-4, PANEL-1306]', async () => {
       const bia = await panelUser(api, company, 'clerk')
       const path = `${PATH}/${bia.id}`
-      expect((await owner.submit(path, {}, `${path}/desativar`)).to).to.equal(`${path}?feito=desativado`)
+      expect(await shown(`${path}/desativar`)).to.include('sai agora de todos os aparelhos')
+      expect((await bia.get('/painel/clientes')).status).to.equal(200)
+      expect((await owner.submit(`${path}/desativar`, {})).to).to.equal(`${path}?feito=desativado`)
       expect((await bia.get('/painel/clientes')).status).to.equal(303)
       expect((await bia.logIn()).status).to.equal(401)
       await owner.submit(path, {}, `${path}/reativar`)

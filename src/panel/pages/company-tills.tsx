@@ -33,7 +33,7 @@ const OPEN = '/caixas/abrir'
 const TILLS = { label: 'Caixas', to: '/caixas' }
 
 /** Address of the till's own app. */
-export const TILL_APP = '/caixa'
+export const TILL_PATH = '/caixa'
 
 /** Gaps shown of each till; a hostile client could make a thousand. */
 const SHOWN_GAPS = 20
@@ -131,14 +131,14 @@ async function gapOf(visit: PageContext) {
 }
 
 async function showOpening({ context }: PageContext): Promise<PanelPage> {
-  const address = `${context.environment.publicUrl}${TILL_APP}`
+  const address = `${context.environment.publicUrl}${TILL_PATH}`
   const image = await QRCode.toString(address, { type: 'svg', margin: 2 })
   const body = (
     <>
       <Card title="Neste aparelho">
         <p>O caixa abre no navegador e vende também sem conexão. Entre com o seu e-mail e a sua senha.</p>
         <p>
-          <a class="button main" href={TILL_APP}>
+          <a class="button main" href={TILL_PATH}>
             Abrir o caixa aqui
           </a>
         </p>

@@ -18,7 +18,7 @@ import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../panel-route.ts'
 import { formPages } from '../ui/form-pages.tsx'
 import { Card, type StepItem, Steps } from '../ui/page-parts.tsx'
-import { TILL_APP } from './company-tills.tsx'
+import { TILL_PATH } from './company-tills.tsx'
 import { loadPaymentTypes } from './payment-type-pages.tsx'
 
 export const FIRST_STEPS_PATH = '/primeiros-passos'
@@ -41,7 +41,7 @@ const stepsOf = (steps: FirstSteps): StepItem[] => [
   { label: 'Cadastrar o primeiro produto', to: '/catalogo/novo', isDone: steps.has_item },
   {
     label: 'Fazer a primeira venda no caixa',
-    href: TILL_APP,
+    href: TILL_PATH,
     isDone: steps.has_sale,
     hint: 'O caixa abre neste navegador, com o seu e-mail e a sua senha.',
   },

@@ -227,12 +227,12 @@ const secrets: Fields = {
   access_token: {
     label: 'Access Token do Mercado Pago',
     kind: passwordInput('new-password'),
-    hint: 'Começa com APP_USR-. Sem ele a loja não recebe pagamentos. Em branco, fica como está.',
+    hint: 'Começa com APP_USR-. Sem ele a loja não recebe pagamentos. Se vazio, fica como está.',
   },
   notification_secret: {
     label: 'Assinatura secreta das notificações',
     kind: passwordInput('new-password'),
-    hint: 'Com ela os avisos de pagamento do Mercado Pago são conferidos. Em branco, fica como está.',
+    hint: 'Com ela os avisos de pagamento do Mercado Pago são conferidos. Se vazio, fica como está.',
   },
 }
 

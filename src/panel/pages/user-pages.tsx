@@ -302,9 +302,9 @@ async function showUser(visit: PageContext): Promise<PanelPage | null> {
       ...dataExportActions('user', user, visit),
     ],
     dangers: [
-      user.status === 'invited' && { label: 'Cancelar convite', to: `${here}/desativar`, values: {} },
+      user.status === 'invited' && { label: 'Cancelar convite', to: `${here}/desativar` },
       recovery.removal,
-      isOthers && isActive && { label: 'Desativar', to: `${here}/desativar`, values: {} },
+      isOthers && isActive && { label: 'Desativar', to: `${here}/desativar` },
       !isSelf && forgetAction(visit, user, here),
     ],
   }
@@ -353,6 +353,15 @@ async function inviteAgain(submission: FormSubmission, { id, email }: User): Pro
   const answer = await submission.run(renewInvitation, { id, ...made })
   return isRefusal(answer) ? answer : handOver(submission, { link }, { email }, answer.replayed)
 }
+
+/** What happens when a person's access ends. */
+const ENDING = {
+  active:
+    'A pessoa sai agora de todos os aparelhos e caixas, e não entra mais nesta empresa. O que ela fez continua registrado com o nome dela; o que o caixa dela vendeu e ainda não enviou é aceito por 30 dias. Você pode reativá-la quando quiser.',
+  invited: 'O link do convite deixa de valer. A pessoa pode ser convidada de novo depois.',
+}
+
+const endingWords = (status: User['status']): string => (status === 'invited' ? 'Cancelar convite' : 'Desativar')
 
 /** Users, roles and invitations. Only the person sets the password. */
 export const userPages: readonly PanelRoute[] = [
@@ -403,10 +412,19 @@ export const userPages: readonly PanelRoute[] = [
     act: (submission, { id }) =>
       endSessions(submission, { companyId: submission.session.companyId, userId: id }, `${USERS_PATH}/${id}`),
   }),
-  buttonRoute({
+  ...formPages({
     ...changing,
     path: `${ONE}/desativar`,
     subject: userOf,
+    title: ({ name, status }) => `${endingWords(status)}: ${formatPersonName(name)}`,
+    obstacle: ({ status }) =>
+      status === 'active' || status === 'invited' ? null : 'Esta pessoa já não tem acesso à empresa.',
+    intro: ({ status }) => <p>{status === 'invited' ? ENDING.invited : ENDING.active}</p>,
+    label: ({ status }) => endingWords(status),
+    isDangerous: true,
+    back: ({ id }) => `${USERS_PATH}/${id}`,
+    fields: () => ({}),
+    schema: z.object({}),
     act: (submission, { id, status }) =>
       runAndRedirect(
         submission,

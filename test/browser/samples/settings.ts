@@ -5,7 +5,7 @@ const HOME = '/configuracoes'
 
 const paymentTypeOf = ({ company }: TestPanel): Promise<number> => company.paymentType('credit_account', '2.50')
 
-const users = ['', '/editar', '/esquecer', '/nova-senha', '/remover-verificacao'].map((rest) => [
+const users = ['', '/editar', '/desativar', '/esquecer', '/nova-senha', '/remover-verificacao'].map((rest) => [
   `${HOME}/usuarios/:id${rest}`,
   async ({ clerk }: TestPanel) => `${HOME}/usuarios/${clerk.id}${rest}`,
 ])
