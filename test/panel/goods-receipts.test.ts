@@ -156,6 +156,11 @@ describe('panel: goods receipts', () => {
     const clerk = await panelUser(api, company, 'clerk')
     for (const path of [PATH, '/catalogo/entradas', '/catalogo/entradas/novo'])
       expect((await clerk.get(`/painel${path}`)).status, path).to.equal(403)
+    const { id } = await guarana()
+    await send({ lines: [BOXES] })
+    expect((await confirm()).status).to.equal(303)
+    const item = (await clerk.get(`/painel/catalogo/${id}`)).html
+    expect(item).to.include('Entrada nº 1').and.not.include('/catalogo/entradas/1')
     const accountant = await panelUser(api, company, 'accountant')
     expect((await accountant.get('/painel/catalogo/entradas')).status).to.equal(200)
     expect((await accountant.get(`/painel${PATH}`)).status).to.equal(403)

@@ -50,21 +50,24 @@ const RECORD_TEXTS: Readonly<Record<string, string>> = {
   sale: 'da venda',
   order: 'do pedido',
   inventory: 'nº',
-  goods_receipt: 'da entrada',
+  goods_receipt: 'nº',
 }
 
-/** What moved the stock, with a link to the sale or order. */
-const Cause = ({ movement }: { readonly movement: ShownMovement }) => {
+interface CauseProps {
+  readonly visit: PageContext
+  readonly movement: ShownMovement
+}
+
+/** What moved the stock, with a link to its record if the user may open it. */
+const Cause = ({ visit, movement }: CauseProps) => {
   const { kind, record } = movement
   if (record === null) return <>{kindName(movement)}</>
   const { type, id } = parseSubject(record)
   const ofRecord = ownValue(RECORD_TEXTS, type)
   if (ofRecord === undefined) return <>{kindName(movement)}</>
-  return (
-    <a href={link(subjectPath(record))}>
-      {kind === 'sale' ? `Venda ${id}` : `${MOVEMENT_KIND_NAMES[kind]} ${ofRecord} ${id}`}
-    </a>
-  )
+  const text = kind === 'sale' ? `Venda ${id}` : `${MOVEMENT_KIND_NAMES[kind]} ${ofRecord} ${id}`
+  const path = subjectPath(record)
+  return visit.reaches('GET', path) ? <a href={link(path)}>{text}</a> : <>{text}</>
 }
 
 /** Document and reason that a person or client gave. */
@@ -81,7 +84,7 @@ async function columnsFor(
   const actors = await namesOfActors(readModel, rows)
   return [
     { head: 'Quando', cell: ({ occurred_at }) => formatDateTime(occurred_at, readModel.timezone) },
-    { head: 'Tipo', cell: (movement) => <Cause movement={movement} /> },
+    { head: 'Tipo', cell: (movement) => <Cause visit={visit} movement={movement} /> },
     { head: 'Documento', cell: detailOf, isExtra: true },
     { head: 'Quem', cell: ({ actor }) => actors(actor), isExtra: true },
     seesCosts(visit) && {
