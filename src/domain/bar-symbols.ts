@@ -3,7 +3,7 @@ import { isGtin } from './fiscal-values.ts'
 /** Modules of digits left of the middle; on the right they are inverted. */
 const LEFT = '0001101 0011001 0010011 0111101 0100011 0110001 0101111 0111011 0110111 0001011'.split(' ')
 
-/** Which of the six left digits are mirrored (G), by the first digit of an EAN-13. */
+/** Which of the six left digits are mirrored (G), by the first digit of an EAN of 13 digits. */
 const MIRRORED = '000000 001011 001101 001110 010011 011001 011100 010101 010110 011010'.split(' ')
 
 const inverted = (modules: string): string => modules.replace(/[01]/g, (module) => (module === '0' ? '1' : '0'))
@@ -52,7 +52,7 @@ function code128(text: string): string {
 const MAX_LENGTH = 30
 
 /**
- * Dark (1) and light (0) modules of a barcode: EAN-8 or EAN-13 for a GTIN of up to 13 digits, else Code 128; null for a
+ * Dark (1) and light (0) modules of a barcode: EAN for a GTIN of up to 13 digits, else Code 128; null for a
  * text that scanners do not read.
  */
 export function encodeBarcode(code: string): string | null {
