@@ -28,8 +28,9 @@ import type { ResponseTarget } from './panel-answer.tsx'
 import { whileAllowed } from './panel-live.tsx'
 import type { PageContext, PanelPage, PanelRoute, PanelServices } from './panel-route.ts'
 import { namesOfActors } from './record-history.tsx'
+import { type Column, ListTable } from './ui/list-table.tsx'
 import { Card, StateBadge, type StateMark } from './ui/page-parts.tsx'
-import { type Column, ListTable, Pager } from './ui/panel-list.tsx'
+import { Pager } from './ui/panel-list.tsx'
 import { eventName, ORIGINS, subjectName, subjectPath } from './words/event-words.ts'
 
 const wordsAt = (timezone: string): PackWords => ({

@@ -34,8 +34,9 @@ import {
   splitTechnical,
 } from './record-history.tsx'
 import { FilterProblems, Filters } from './ui/filters.tsx'
+import { ListTable } from './ui/list-table.tsx'
 import { Card, type Fact, Facts, Nothing } from './ui/page-parts.tsx'
-import { FileLink, ListTable } from './ui/panel-list.tsx'
+import { FileLink } from './ui/panel-list.tsx'
 import { EVENTS, eventName, KINDS, ORIGINS, subjectName, subjectPath } from './words/event-words.ts'
 import { toSentence } from './words/record-words.ts'
 

@@ -30,6 +30,11 @@ import type { FormSubmission, PageAccess, PageContext, PanelRoute, PanelServices
 
 export const PANEL = '/painel'
 
+/** Address of the till's own app. */
+export const TILL_PATH = '/caixa'
+
+export const FIRST_STEPS_PATH = '/primeiros-passos'
+
 /** Address of a page of the panel; empty parameters are omitted. */
 export function link(
   path: string,

@@ -36,8 +36,8 @@ import {
 } from './forms/input-kinds.ts'
 import type { Field } from './forms/panel-form.ts'
 import type { Cell } from './panel-route.ts'
+import type { Column, OptionalColumn } from './ui/list-table.tsx'
 import type { Fact } from './ui/page-parts.tsx'
-import type { Column, OptionalColumn } from './ui/panel-list.tsx'
 
 interface TypeView {
   /** How it is typed. */

@@ -6,8 +6,9 @@ import { listActors, listHistory, listKnownActors, listSubjectNames, maskEvents 
 import type { Option } from './forms/input-kinds.ts'
 import { link } from './page-context.ts'
 import type { PageContext, PageReadModel } from './panel-route.ts'
+import { ListTable } from './ui/list-table.tsx'
 import { Card } from './ui/page-parts.tsx'
-import { ListTable, recordsOnPage } from './ui/panel-list.tsx'
+import { recordsOnPage } from './ui/panel-list.tsx'
 import { fieldName, ORIGINS, subjectName } from './words/event-words.ts'
 import { textOfBoolean, textOfValue, toSentence } from './words/record-words.ts'
 

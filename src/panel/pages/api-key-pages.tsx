@@ -29,6 +29,7 @@ import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
+import { type Column, ListTable } from '../ui/list-table.tsx'
 import {
   ButtonLink,
   Card,
@@ -39,7 +40,7 @@ import {
   type StateMark,
   WithheldContent,
 } from '../ui/page-parts.tsx'
-import { type Column, List, ListTable, listFiltered, type QuickFilter, readListPage } from '../ui/panel-list.tsx'
+import { List, listFiltered, type QuickFilter, readListPage } from '../ui/panel-list.tsx'
 
 /** Scopes in the words of a shop. */
 const SCOPE_NAMES: Readonly<Record<Scope, string>> = {

@@ -14,8 +14,8 @@ import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../panel-route.ts'
 import { AsOfForm, History } from '../record-history.tsx'
 import { FieldList } from '../ui/form-fields.tsx'
+import { ListTable } from '../ui/list-table.tsx'
 import { Card, type Fact, Facts, PanelBadge } from '../ui/page-parts.tsx'
-import { ListTable } from '../ui/panel-list.tsx'
 import { KINDS, subjectName, subjectPath } from '../words/event-words.ts'
 
 /** The location of copies is shown to operators only. */

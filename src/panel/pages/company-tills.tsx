@@ -12,12 +12,13 @@ import { type CompanyTill, listTills } from '#queries/till-queries.ts'
 import { amountCell, listFile } from '../csv-files.ts'
 import { choiceInput, lineInput } from '../forms/input-kinds.ts'
 import { type Fields, reasonField } from '../forms/panel-form.ts'
-import { link } from '../page-context.ts'
+import { link, TILL_PATH } from '../page-context.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { namesOfActors } from '../record-history.tsx'
 import { formPages } from '../ui/form-pages.tsx'
+import { type Column, ListTable } from '../ui/list-table.tsx'
 import { Card, PanelBadge, ShortId } from '../ui/page-parts.tsx'
-import { type Column, List, type ListRequest, ListTable, readListPage } from '../ui/panel-list.tsx'
+import { List, type ListRequest, readListPage } from '../ui/panel-list.tsx'
 import { rangesText } from '../words/event-words.ts'
 import { OpenCashSessions } from './cash-session-pages.tsx'
 import { refusedColumns } from './refused-sale-pages.tsx'
@@ -31,9 +32,6 @@ const PATH = '/caixas/aparelhos'
 const RECOVER = '/caixas/recuperar'
 const OPEN = '/caixas/abrir'
 const TILLS = { label: 'Caixas', to: '/caixas' }
-
-/** Address of the till's own app. */
-export const TILL_PATH = '/caixa'
 
 /** Gaps shown of each till; a hostile client could make a thousand. */
 const SHOWN_GAPS = 20

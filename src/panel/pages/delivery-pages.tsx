@@ -25,8 +25,9 @@ import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../panel-route.ts'
 import { buttonRoute, formPages } from '../ui/form-pages.tsx'
+import { type Column, ListTable } from '../ui/list-table.tsx'
 import { Card, Facts, ShortId, StateBadge, type StateMark, WithheldContent } from '../ui/page-parts.tsx'
-import { type Column, List, ListTable, listFiltered, type QuickFilter, readListPage } from '../ui/panel-list.tsx'
+import { List, listFiltered, type QuickFilter, readListPage } from '../ui/panel-list.tsx'
 import {
   formatSuccessRate,
   isEndpointOpen,

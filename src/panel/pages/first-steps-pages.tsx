@@ -14,14 +14,12 @@ import { BUSINESS_SUGGESTIONS, USUAL_RATES } from '#records/business-types.ts'
 import { BUSINESS_TYPE_NAMES, PAYMENT_TYPE_DEFAULTS } from '#records/company-settings.ts'
 import { choicesInput, paragraphInput, percentInput, toOptions } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
-import { link } from '../page-context.ts'
+import { FIRST_STEPS_PATH, link, TILL_PATH } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../panel-route.ts'
 import { formPages } from '../ui/form-pages.tsx'
 import { Card, type StepItem, Steps } from '../ui/page-parts.tsx'
-import { TILL_PATH } from './company-tills.tsx'
 import { loadPaymentTypes } from './payment-type-pages.tsx'
 
-export const FIRST_STEPS_PATH = '/primeiros-passos'
 const TYPES_PATH = `${FIRST_STEPS_PATH}/negocio`
 
 /** Each step ends where it leads; none is done by what the service made by itself. */

@@ -10,8 +10,8 @@ import { listNewCategories, type Plan } from '../import/run-import.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PanelPage } from '../panel-route.ts'
 import { TryButton } from '../ui/form-fields.tsx'
+import { ListTable } from '../ui/list-table.tsx'
 import { Alert, Card, Stat, Stats } from '../ui/page-parts.tsx'
-import { ListTable } from '../ui/panel-list.tsx'
 import {
   type CheckedFile,
   Doubts,

@@ -13,8 +13,9 @@ import {
 } from '#queries/webhook-queries.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
+import { ListTable } from '../ui/list-table.tsx'
 import { ButtonLink, Card, Facts, StateBadge, type StateMark } from '../ui/page-parts.tsx'
-import { ListTable, recordsOnPage } from '../ui/panel-list.tsx'
+import { recordsOnPage } from '../ui/panel-list.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
 import { AGENTS_PATH, KeyTable, MOST_KEYS, REQUESTS_PATH } from './api-key-pages.tsx'
 

@@ -12,8 +12,9 @@ import { link } from '../page-context.ts'
 import type { PageContext, PanelRoute } from '../panel-route.ts'
 import { fieldInput } from '../record-fields.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
+import { ListTable } from '../ui/list-table.tsx'
 import { Card, PanelBadge, type Tone } from '../ui/page-parts.tsx'
-import { ListTable, listFiltered } from '../ui/panel-list.tsx'
+import { listFiltered } from '../ui/panel-list.tsx'
 import { recordPages } from '../ui/record-pages.tsx'
 import {
   CountingForms,

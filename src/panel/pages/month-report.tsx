@@ -3,8 +3,8 @@ import { addDays } from '#domain/instant.ts'
 import { formatCents, formatCount, formatDateTime, formatDay, formatMoney } from '#domain/person-values.ts'
 import type { ClosedDay, ClosedMonth, DocumentSums } from '#queries/month-closing.ts'
 import { pluralize, ReconciliationLine, ReconciliationTable } from '../ui/head.tsx'
+import { ListTable } from '../ui/list-table.tsx'
 import { Card, type Fact, Facts, Figure } from '../ui/page-parts.tsx'
-import { ListTable } from '../ui/panel-list.tsx'
 import { ACQUIRED_COLUMNS, addPayments, FeeFigure } from './acquirer-pages.tsx'
 
 /** Lists that a month's figures lead to. */

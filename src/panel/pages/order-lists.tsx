@@ -42,12 +42,11 @@ import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { PageContext } from '../panel-route.ts'
 import { fieldInput } from '../record-fields.ts'
+import { type Column, ListTable } from '../ui/list-table.tsx'
 import { Card, Figure, PanelBadge, StateBadge, type StateMark, WithheldContent } from '../ui/page-parts.tsx'
 import {
-  type Column,
   List,
   type ListRequest,
-  ListTable,
   listFiltered,
   type QuickFilter,
   readListPage,

@@ -25,8 +25,8 @@ import { dataExportActions } from '../person-file.ts'
 import { AsOfForm, History, namesOfActors } from '../record-history.tsx'
 import { ButtonForm } from '../ui/form-fields.tsx'
 import { buttonRoute, runAndRedirect } from '../ui/form-pages.tsx'
+import { ListTable } from '../ui/list-table.tsx'
 import { Card, type Fact, Facts, Figure, StateBadge } from '../ui/page-parts.tsx'
-import { ListTable } from '../ui/panel-list.tsx'
 import { forgetAction, forgetPages } from './erase-person-pages.tsx'
 import {
   ALARMS,

@@ -44,7 +44,8 @@ import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { dataExportActions } from '../person-file.ts'
 import { fieldColumns, fieldFacts, fieldInput, fileColumns } from '../record-fields.ts'
-import { type Column, type ListRequest, listFiltered } from '../ui/panel-list.tsx'
+import type { Column } from '../ui/list-table.tsx'
+import { type ListRequest, listFiltered } from '../ui/panel-list.tsx'
 import { loadRecord, type RecordPages, recordPages } from '../ui/record-pages.tsx'
 import {
   accountCount,

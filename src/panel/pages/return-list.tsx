@@ -18,16 +18,9 @@ import { link } from '../page-context.ts'
 import type { PageContext, PageRoute, PanelPage } from '../panel-route.ts'
 import { fieldInput } from '../record-fields.ts'
 import { AsOfForm, History } from '../record-history.tsx'
+import { type Column, ListTable } from '../ui/list-table.tsx'
 import { ButtonLink, Card, Facts, Figure, PanelBadge, Stat, Stats } from '../ui/page-parts.tsx'
-import {
-  type Column,
-  List,
-  type ListRequest,
-  ListTable,
-  listFiltered,
-  readListPage,
-  recordsOnPage,
-} from '../ui/panel-list.tsx'
+import { List, type ListRequest, listFiltered, readListPage, recordsOnPage } from '../ui/panel-list.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
 import { subjectName, subjectPath } from '../words/event-words.ts'
 import { ORDERS_PATH } from './order-lists.tsx'

@@ -35,9 +35,9 @@ import type { PageContext, PageReadModel, PanelPage, PanelRoute } from '../panel
 import { fieldInputs } from '../record-fields.ts'
 import { actorOptions } from '../record-history.tsx'
 import { ReconciliationLine } from '../ui/head.tsx'
+import type { Column } from '../ui/list-table.tsx'
 import { Chips, Figure, FigureUnits, StateBadge, type StateMark } from '../ui/page-parts.tsx'
 import {
-  type Column,
   List,
   type ListRequest,
   listFiltered,

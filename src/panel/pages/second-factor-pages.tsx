@@ -19,8 +19,8 @@ import { type Fields, formText } from '../forms/panel-form.ts'
 import { PasskeyForm } from '../panel-login.tsx'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../panel-route.ts'
 import { formPages } from '../ui/form-pages.tsx'
+import { ListTable } from '../ui/list-table.tsx'
 import { ButtonLink, Card } from '../ui/page-parts.tsx'
-import { ListTable } from '../ui/panel-list.tsx'
 
 export const METHOD_NAMES: Readonly<Record<SecondFactorMethod, string>> = {
   totp: 'Aplicativo autenticador',

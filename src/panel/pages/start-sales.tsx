@@ -13,8 +13,8 @@ import {
 import { link } from '../page-context.ts'
 import { Bars, type ChartBar, ChartFigure } from '../ui/chart.tsx'
 import { ReconciliationTable } from '../ui/head.tsx'
+import { ListTable } from '../ui/list-table.tsx'
 import { Card, Figure, FigureChange, FigureUnits, Stat, type StatChange, Stats } from '../ui/page-parts.tsx'
-import { ListTable } from '../ui/panel-list.tsx'
 import { CHANNELS } from '../words/event-words.ts'
 import type { StartPeriod } from './start-period.ts'
 

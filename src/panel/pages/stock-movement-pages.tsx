@@ -15,16 +15,14 @@ import { link } from '../page-context.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { fieldInput } from '../record-fields.ts'
 import { namesOfActors, namesOfSubjects } from '../record-history.tsx'
+import { type Column, ListTable, type OptionalColumn } from '../ui/list-table.tsx'
 import { Card } from '../ui/page-parts.tsx'
 import {
   CardPager,
-  type Column,
   FileLink,
   List,
   type ListRequest,
-  ListTable,
   listFiltered,
-  type OptionalColumn,
   readListPage,
   recordsOnPage,
 } from '../ui/panel-list.tsx'
@@ -67,7 +65,7 @@ const Cause = ({ visit, movement }: CauseProps) => {
   if (ofRecord === undefined) return <>{kindName(movement)}</>
   const text = kind === 'sale' ? `Venda ${id}` : `${MOVEMENT_KIND_NAMES[kind]} ${ofRecord} ${id}`
   const path = subjectPath(record)
-  return visit.reaches('GET', path) ? <a href={link(path)}>{text}</a> : <>{text}</>
+  return visit.reaches('GET', path) ? <a href={link(path)}>{text}</a> : text
 }
 
 /** Document and reason that a person or client gave. */

@@ -6,8 +6,8 @@ import { link } from '../page-context.ts'
 import type { PageContext } from '../panel-route.ts'
 import { namesOfActors } from '../record-history.tsx'
 import { wayName } from '../ui/head.tsx'
+import { ListTable } from '../ui/list-table.tsx'
 import { Card, Figure, PanelBadge } from '../ui/page-parts.tsx'
-import { ListTable } from '../ui/panel-list.tsx'
 
 /** Displayed tills; shops have fewer. */
 const SHOWN = 50

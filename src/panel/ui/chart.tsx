@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { ListTable } from './panel-list.tsx'
+import { ListTable } from './list-table.tsx'
 
 export interface ChartBar {
   /** Below the bar, if there is room. */

@@ -8,8 +8,8 @@ import type { Field, Fields, FilledForm } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import { INPUT_OWNER, SECRETS, toInputOwner } from '../panel-cookies.ts'
 import type { FormSubmission, PageContext, PanelPage, Redirect } from '../panel-route.ts'
+import { ListTable } from './list-table.tsx'
 import { Alert } from './page-parts.tsx'
-import { ListTable } from './panel-list.tsx'
 
 interface FormProps {
   readonly visit: PageContext

@@ -4,8 +4,8 @@ import type { Reconciliation, SalesReconciliation, WayReconciliation } from '#qu
 import { link } from '../page-context.ts'
 import type { PageAction, PageContext, PanelPage } from '../panel-route.ts'
 import { ButtonForm } from './form-fields.tsx'
+import { type Column, ListTable } from './list-table.tsx'
 import { ButtonLink, Card, Facts, Figure, Icon } from './page-parts.tsx'
-import { type Column, ListTable } from './panel-list.tsx'
 
 interface CancelledProps {
   /** Label and value of the relevant time. */

@@ -14,8 +14,9 @@ import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect, Sect
 import { AsOfForm, History } from '../record-history.tsx'
 import type { FlashCode } from '../words/message-words.ts'
 import { formPages, removalPages } from './form-pages.tsx'
+import type { OptionalColumn } from './list-table.tsx'
 import { Alert, Card, type Fact, Facts } from './page-parts.tsx'
-import { List, type ListRequest, type OptionalColumn, type QuickFilter, readListPage } from './panel-list.tsx'
+import { List, type ListRequest, type QuickFilter, readListPage } from './panel-list.tsx'
 
 type HeadActions = Pick<PanelPage, 'main' | 'more' | 'dangers'>
 
