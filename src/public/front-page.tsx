@@ -144,7 +144,8 @@ const FrontPage = (places: Places) => (
       </main>
       <footer>
         <a href={places.receipts}>Conferir um recibo</a> · <a href="/docs">Documentação da API</a> ·{' '}
-        <a href="/docs/guias">Guias</a>
+        <a href="/docs/guias">Guias</a> · <a href="/api/v1/openapi.json">Contrato da API</a> ·{' '}
+        <a href="/api/openapi.json">Contrato dos caixas</a>
       </footer>
     </body>
   </html>

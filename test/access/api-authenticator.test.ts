@@ -341,10 +341,10 @@ describe('tokens', () => {
   })
 
   describe('purge', () => {
-    it('deletes tokens revoked or expired more than a week ago [OPS-22]', async () => {
+    it('deletes tokens revoked or expired more than 31 days ago [OPS-22]', async () => {
       for (const column of ['revoked_at', 'expires_at']) {
         await issue()
-        await age(column, 8)
+        await age(column, 32)
         expect(await purgeTables(pool, 'sync_tokens'), column).to.equal(1)
         expect(await kept()).to.equal(0)
       }
@@ -354,7 +354,7 @@ describe('tokens', () => {
       await issue()
       await age('created_at', 1000)
       await issue()
-      await age('revoked_at', 6)
+      await age('revoked_at', 30)
       await issue()
       expect(await purgeTables(pool, 'sync_tokens')).to.equal(0)
       expect(await kept()).to.equal(3)
@@ -363,7 +363,7 @@ describe('tokens', () => {
     it('treats a revoked token as ended at its revocation or expiry, whichever came first', async () => {
       await issue()
       await age('expires_at', -100)
-      await age('revoked_at', 8)
+      await age('revoked_at', 32)
       expect(await purgeTables(pool, 'sync_tokens')).to.equal(1)
     })
   })

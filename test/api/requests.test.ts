@@ -260,7 +260,7 @@ describe('null in a body', () => {
   ]) {
     it(`means "absent" to POST, PUT and batches of ${path}, and "cleared" to PATCH [VAL-6, REC-5]`, async () => {
       const plain = rest((await company.post(path, required)).body.data)
-      const nulls = nullsOf(`create${operation}`, 'installments')
+      const nulls = nullsOf(`create${operation}`, 'installments', 'repeat_until')
       const named = (name: string) => ('name' in required ? { ...required, name } : required)
       const posted = await company.post(path, { ...nulls, ...named('C') })
       expect(rest(posted.body.data)).to.deep.equal(plain)

@@ -35,6 +35,7 @@ interface Schema {
   readonly format?: string
   readonly pattern?: string
   readonly enum?: readonly string[]
+  readonly const?: unknown
   readonly personal?: object
   readonly properties?: Readonly<Record<string, Schema>>
   readonly additionalProperties?: Schema | false
@@ -87,6 +88,7 @@ function sample(marked: Marked, schema: Schema, path: readonly string[], field: 
   if (schema.additionalProperties) return { nota: sample(marked, schema.additionalProperties, path, personal) }
   if (personal) return markerOf(marked, personal)
   if (schema.enum) return schema.enum[0]
+  if (schema.const !== undefined) return schema.const
   if (schema.items) return (schema.minItems ?? 0) > 0 ? [sample(marked, schema.items, path, null)] : []
   const type = [schema.type].flat()[0]
   if (type === 'integer') return marked.n

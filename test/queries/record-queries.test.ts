@@ -469,12 +469,19 @@ describe('rows of own sales', () => {
     expect(await shown(`select balance::int, company_id from ${t.credit_movements}`)).to.deep.equal([10, 20])
   })
 
-  it('are the own cash sessions of today, with their movements [ROLE-105]', async () => {
-    expect(await shown(`select session_id, company_id from ${t.cash_sessions}`)).to.deep.equal(['own'])
+  it('are the own cash sessions of today and those that are open, with their movements [ROLE-105]', async () => {
+    expect(await shown(`select session_id, company_id from ${t.cash_sessions}`)).to.deep.equal([
+      'own',
+      'own of yesterday',
+    ])
     expect(await shown(`select offline_id, company_id from ${t.cash_movements}`)).to.deep.equal([
+      'own of yesterday opened',
+      'own of yesterday out',
       'own opened',
       'own out',
     ])
+    await api.core.pool.query('update read.cash_sessions set closed_at = opened_at where company_id = $1', [company.id])
+    expect(await shown(`select session_id, company_id from ${t.cash_sessions}`)).to.deep.equal(['own'])
     expect(await shown(`select user_id::int, company_id from ${t.cash_drawers}`)).to.deep.equal([own.user.id])
     expect(await shown(`select session_id, company_id from ${t.cash_sessions}`, { till: other })).to.deep.equal([
       'other',

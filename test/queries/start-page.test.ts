@@ -41,7 +41,7 @@ describe('other parts of the start page', () => {
     const open = (today: string) => openAccounts(fullReader(shop.core.pool, COMPANY_ID), calendar(today))
 
     it('are zero before any exist', async () => {
-      const none = { pending: NONE, overdue: NONE }
+      const none = { pending: NONE, overdue: NONE, due_soon: NONE }
       expect(await open('2026-03-10')).to.deep.equal({ receivables: none, payables: none })
     })
 
@@ -57,12 +57,21 @@ describe('other parts of the start page', () => {
       ])
       await shop.record([event('ReceivableDeleted', { id: 3 }), receivablePaid(4, { amount: '9.00' })])
       await shop.record([receivableCreated({ id: 5, ...due('2026-03-01', '77.00') })], OTHER_COMPANY_ID)
-      const payables = { pending: { count: 2, amount: '19999999999.98' }, overdue: NONE }
+      const payables = { pending: { count: 2, amount: '19999999999.98' }, overdue: NONE, due_soon: NONE }
       const pending = { count: 2, amount: '10.05' }
-      expect(await open('2026-03-09')).to.deep.equal({ receivables: { pending, overdue: NONE }, payables })
+      expect(await open('2026-03-09')).to.deep.equal({
+        receivables: { pending, overdue: NONE, due_soon: pending },
+        payables,
+      })
       const overdue = { count: 1, amount: '10.00' }
-      expect(await open('2026-03-10')).to.deep.equal({ receivables: { pending, overdue }, payables })
-      expect(await open('2026-03-11')).to.deep.equal({ receivables: { pending, overdue: pending }, payables })
+      expect(await open('2026-03-10')).to.deep.equal({
+        receivables: { pending, overdue, due_soon: { count: 1, amount: '0.05' } },
+        payables,
+      })
+      expect(await open('2026-03-11')).to.deep.equal({
+        receivables: { pending, overdue: pending, due_soon: NONE },
+        payables,
+      })
     })
   })
 

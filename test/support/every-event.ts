@@ -127,13 +127,6 @@ export const EVERY_EVENT = ledgerOf(
     userInvited({ id: 4, email: 'caio@loja.example' }),
     event('ApiKeyCreated', { id: 1, name: 'ERP', prefix: 'tb_live_abc', scopes: ['sales:read'], expires_at: null }),
     event('ApiKeyRevoked', { id: 1 }),
-    event('SharedLinkCreated', {
-      id: COMPANY_ID,
-      kind: 'company',
-      month: '2026-03',
-      expires_at: '2026-04-10T12:00:00.000Z',
-    }),
-    event('SharedLinkRevoked', { id: COMPANY_ID, kind: 'company', month: '2026-03' }),
     paymentTypeCreated(),
     event('PaymentTypeUpdated', { id: 1, changes: { name: 'Espécie' } }),
     paymentTypeCreated({ id: 2, name: 'DINHEIRO' }),

@@ -451,6 +451,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   cancel_session_id: 'Gaveta do cancelamento',
   timed_drawer: 'Cancelamento pela hora',
   owner_id: 'Usuário da gaveta',
+  till_id: 'Caixa',
   note: 'Observação',
   sale_offline_id: 'Identificação da venda no caixa',
   line: 'Item da venda',

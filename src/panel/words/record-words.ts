@@ -172,6 +172,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
   live_mode: { true: 'Produção', false: 'Teste' },
   acquirer_fee_refunded: { true: 'sim', false: 'não' },
   breaks_next: { true: 'sim' },
+  repeats: { true: 'sim' },
   provider_status: {
     pending: 'Pendente',
     in_process: 'Em processamento',
