@@ -117,7 +117,7 @@ describe('till guide', () => {
   /** Expected output of each script, by section. */
   const EXPECTED: Readonly<Record<string, RegExp>> = {
     'Logging in': /^\{"id":\d+,"name":"[^"]+","email":"[^"]+","company_id":\d+\}$/m,
-    'Am I connected': /^\{"success":true,"server_time":"[^"]+Z","company_id":\d+,.*"version":"1\.0"\}$/,
+    'Am I connected': /^\{"success":true,"server_time":"[^"]+Z","company_id":\d+,.*"version":"1\.0","till":null\}$/,
     Configuration: /"company": \{[\s\S]*"payment_types": \[[\s\S]*"role": "clerk"/,
     'First download': /^4$/m,
     'What changed since': /^\{"changed":\d,"deleted":\[\d+\]\}$/m,

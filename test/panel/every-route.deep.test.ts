@@ -14,23 +14,23 @@ import { hiddenFields, type PanelReply, type PanelUser, panelUser, textIn } from
 
 /** Owners, to see also auditors: keys, webhooks, users, settings, payment setup, the ledger, erasure of persons. */
 const OWNERS_ONLY =
-  /^\/(integracoes|configuracoes|auditoria|loja\/lojas|loja\/conectar)(\/|$)|\/esquecer$|^\/caixas\/aparelhos\/:id\/encerrar$/
+  /^\/(integracoes|configuracoes|auditoria|loja\/lojas|loja\/conectar|primeiros-passos)(\/|$)|\/esquecer$|^\/caixas\/aparelhos\/:id\/encerrar$/
 /** Refunds and alarms of orders. */
 const REFUNDS = /^\/loja\/pedidos\/:id\/(devolver|pedir-devolucao|alarme-visto)$/
 /** Audit overview: actors, events and times without contents. */
 const BOOKS = /^\/auditoria(\.csv|\/pacote|\/conferir)?$/
-/** Accounts payable, hidden from clerks. */
-const PAYABLES = /^\/contas-a-pagar(\.csv|\/|$)|^\/fornecedores\/:id\/liquidar$/
-/** What clerks neither download, import, cancel nor delete. */
+/** Accounts payable and the goods that brought them, hidden from clerks. */
+const PAYABLES = /^\/(contas-a-pagar|catalogo\/entradas)(\.csv|\/|$)|^\/fornecedores\/:id\/liquidar$/
+/** What clerks neither download, import, cancel, delete nor price. */
 const NOT_OF_CLERKS =
-  /\.csv$|\/importar(\/|$)|^\/loja\/pedidos\/:id\/cancelar$|^\/contas-a-receber\/:id\/excluir$|^\/caixas\/aparelhos\/:id\/perdidas\//
+  /\.csv$|\/importar(\/|$)|^\/loja\/pedidos\/:id\/cancelar$|^\/contas-a-receber\/:id\/excluir$|^\/caixas\/aparelhos\/:id\/perdidas\/|^\/catalogo\/precos($|\/:id\/)/
 
-/** Of all sales: returns and drawers. */
+/** Of all sales: returns, and why a drawer differs. */
 const OF_ALL_SALES =
-  /^\/devolucoes(\/|$)|^\/fechamento-do-mes(\/|$)|^\/clientes\/:id\/caderneta(\/|$)|^\/caixas\/(sessoes|(devolucoes|movimentos)-recusad[ao]s)(\/|$)/
+  /^\/devolucoes(\/|$)|^\/fechamento-do-mes(\/|$)|^\/clientes\/:id\/caderneta(\/|$)|^\/caixas\/(sessoes\/:id\/explicar|(devolucoes|movimentos)-recusad[ao]s)(\/|$)/
 
-/** Pages of the sale, or the refused sale, of another user. */
-const OF_OTHERS = /^\/vendas\/:id(\/|$)|^\/caixas\/recusadas\/:id(\/|$)/
+/** Pages of the sale, the refused sale, or the drawer of another user. */
+const OF_OTHERS = /^\/vendas\/:id(\/|$)|^\/caixas\/(recusadas|sessoes)\/:id(\/|$)/
 
 /** Cost of an item, as stored, displayed and in forms. */
 const COST = new RegExp(SAMPLE_COST.replace('.', '[.,]'))
@@ -47,7 +47,7 @@ const FORMS_OF_AUDITORS = [
 
 /** Pages whose only purpose is a change. */
 const LEADS_TO_CHANGE =
-  /\/(nov[oa]|editar|excluir|cancelar|cliente|esquecer|devolver|devolver\/quantidades|devolver\/forma|liquidar|estornar|reenviar|registrar|resolver|desfazer|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|perfis\/:role|importar|importar\/conferir|conectar|nova-senha|remover-verificacao|aplicar|descartar|reativar|encerrar|recuperar|perdidas\/:from\/:to)$/
+  /\/(nov[oa]|editar|excluir|cancelar|cliente|esquecer|devolver|devolver\/quantidades|devolver\/forma|liquidar|estornar|reenviar|registrar|resolver|desfazer|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|perfis\/:role|importar|importar\/conferir|conectar|nova-senha|remover-verificacao|aplicar|descartar|reativar|encerrar|recuperar|perdidas\/:from\/:to|desativar|sessoes\/abrir|suprimento|sangria|fechar|explicar|nfe|nfe\/conferir|cobrar|agentes|primeiros-passos|negocio|negocio\/:tipo|precos)$/
 
 /** Where the provider sends the browser: without its answer there is nothing to show. */
 const CALLBACK = '/loja/conectar'
@@ -68,9 +68,10 @@ const isPage = (route: PanelRoute): route is PageRoute => 'show' in route
 const PAGES = PANEL_ROUTES.filter(isPage)
 const FORMS = PANEL_ROUTES.filter((route): route is FormRoute => 'submit' in route)
 const FILES = PANEL_ROUTES.filter((route) => 'table' in route)
-const OF_ROLES = '/configuracoes/perfis/:role'
+/** Roles and types of business are those of every company. */
+const OF_ANY = ['/configuracoes/perfis/:role', '/primeiros-passos/negocio/:tipo']
 const aboutRecords = ({ path }: PanelRoute) =>
-  path.includes(':') && !OF_MONTHS.test(path) && path !== NUMBERED_BY_COMPANY && path !== OF_ROLES
+  path.includes(':') && !OF_MONTHS.test(path) && path !== NUMBERED_BY_COMPANY && !OF_ANY.includes(path)
 
 /** Addresses of the run: a test that changes nothing uses the records of an earlier one. */
 const addresses = new Map<string, Promise<string>>()

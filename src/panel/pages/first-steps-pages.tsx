@@ -192,8 +192,8 @@ const at = { section: 'start', access: ['see_company', 'manage_company', 'edit_c
 
 /** From an empty company to its first sale. */
 export const firstStepsPages: readonly PanelRoute[] = [
-  { ...at, path: FIRST_STEPS_PATH, show: showSteps },
-  { ...at, path: TYPES_PATH, show: async () => showTypes() },
+  { ...at, path: FIRST_STEPS_PATH, changes: true, show: showSteps },
+  { ...at, path: TYPES_PATH, changes: true, show: async () => showTypes() },
   ...formPages({
     ...at,
     path: `${TYPES_PATH}/:tipo`,

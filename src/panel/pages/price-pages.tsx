@@ -338,7 +338,7 @@ const Moment = z.object({ starts_at: Instant.nullable() })
 const ACCESS = ['edit_catalog', 'change_price'] as const
 
 export const pricePages: readonly PanelRoute[] = [
-  { path: PRICES_PATH, section: 'catalog', access: ACCESS, show: (visit) => show(visit) },
+  { path: PRICES_PATH, section: 'catalog', access: ACCESS, changes: true, show: (visit) => show(visit) },
   formRoute<Typed, z.infer<typeof Moment>>({
     path: PRICES_PATH,
     section: 'catalog',

@@ -66,6 +66,11 @@ export const catalogSamples: Samples = {
   [`${HOME}/:id`]: itemPath,
   [`${HOME}/:id/editar`]: async (panel) => `${await itemPath(panel)}/editar`,
   [`${HOME}/:id/excluir`]: async (panel) => `${await itemPath(panel)}/excluir`,
+  [`${HOME}/:id/reativar`]: async (panel) => {
+    const id = await itemOf(panel)
+    await panel.company.call('DELETE', `/catalog/items/${id}`)
+    return `${HOME}/${id}/reativar`
+  },
   [`${HOME}/movimentacao`]: async (panel) => {
     const catalog_item_id = await itemOf(panel, { stock: '40' })
     await make(panel, '/stock/movements', { catalog_item_id, kind: 'purchase', quantity: '2', unit_cost: SAMPLE_COST })

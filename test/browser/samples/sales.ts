@@ -188,8 +188,15 @@ export const saleSamples: Samples = {
     await resolveRefusedSale(api.core.pool, company.id, await refusedSaleOf(panel), { userId: owner.id, note })
     return '/caixas/recusadas/resolvidas'
   },
+  '/caixas/abrir': async () => '/caixas/abrir',
+  '/caixas/recuperar': async () => '/caixas/recuperar',
+  '/devolucoes/:id/desfazer': async (panel) => `/devolucoes/${await returnOf(panel)}/desfazer`,
   '/caixas/devolucoes-recusadas/:id': refusedReturnOf,
+  '/caixas/devolucoes-recusadas/:id/registrar': async (panel) => `${await refusedReturnOf(panel)}/registrar`,
+  '/caixas/devolucoes-recusadas/:id/resolver': async (panel) => `${await refusedReturnOf(panel)}/resolver`,
   '/caixas/movimentos-recusados/:revision': refusedMovementOf,
+  '/caixas/movimentos-recusados/:revision/registrar': async (panel) => `${await refusedMovementOf(panel)}/registrar`,
+  '/caixas/movimentos-recusados/:revision/resolver': async (panel) => `${await refusedMovementOf(panel)}/resolver`,
   '/caixas/aparelhos/:id/encerrar': async (panel) => `/caixas/aparelhos/${await companyTillOf(panel)}/encerrar`,
   '/caixas/aparelhos/:id/perdidas/:from/:to': async (panel) =>
     `/caixas/aparelhos/${await companyTillOf(panel)}/perdidas/2/3`,
