@@ -215,11 +215,11 @@ export const closeCashSession = command<CashMovementUpload>({
 
 /** The movement as one of the drawer's owner: operators of the till that moved it first share it. */
 function inDrawer(rows: Rows, upload: CashMovementUpload): CashMovementUpload & { readonly owner_id?: number } {
-  const known = rows.get(cashSessionByName(upload.session_id))
-  if (!known || known.owner === null || known.owner === upload.userId) return upload
-  const isTaken = upload.kind === 'opened' && known.opened_at === null
-  if (isTaken || upload.userId === undefined || !isOfTill(known, upload.tillId)) return upload
-  return { ...upload, userId: known.owner, owner_id: known.owner }
+  const { session_id, kind, userId, tillId } = upload
+  const known = rows.get(cashSessionByName(session_id))
+  if (!known || !isOfTill(known, tillId) || !isOfOtherUser(known, kind, userId)) return upload
+  const owner_id = known.owner as number
+  return { ...upload, userId: owner_id, owner_id }
 }
 
 function ownerRefs(rows: Rows, upload: CashMovementUpload): AnyRef[] {
@@ -254,12 +254,13 @@ function decideMovement(rows: Rows, upload: CashMovementUpload, context: Decisio
   const repeated = rows.get(cashMovementById(upload.offline_id))
   if (repeated) return decideRepeated(repeated, content)
   const known = rows.get(cashSessionByName(session_id))
-  const code = whyRefused(upload, known)
+  const moving = inDrawer(rows, upload)
+  const code = whyRefused(moving, known)
   if (code && userId !== undefined)
     return keepRefused(rows, known?.id ?? context.nextId('cash_session'), {
       ...{ ...content, offline_id: upload.offline_id, user_id: userId, code },
     })
-  return recordMovement(rows, inDrawer(rows, upload), content, context)
+  return recordMovement(rows, moving, content, context)
 }
 
 /**
@@ -269,16 +270,15 @@ function decideMovement(rows: Rows, upload: CashMovementUpload, context: Decisio
 const isOfOtherUser = (
   { owner, opened_at }: Readonly<CashSessionRow>,
   kind: CashMovement['kind'],
-  userId: number,
-): boolean => owner !== null && owner !== userId && (kind !== 'opened' || opened_at !== null)
+  userId: number | undefined,
+): boolean => userId !== undefined && owner !== null && owner !== userId && (kind !== 'opened' || opened_at !== null)
 
 function whyRefused(
-  { kind, userId, tillId, isLate }: CashMovementUpload,
-  known: Readonly<CashSessionRow> | null | undefined,
+  { kind, userId, isLate }: CashMovementUpload,
+  known: Readonly<CashSessionRow> | null,
 ): RefusedMovementRow['payload']['code'] | null {
   if (isLate) return 'access_ended'
-  if (!known || userId === undefined || isOfTill(known, tillId)) return null
-  return isOfOtherUser(known, kind, userId) ? 'session_of_other' : null
+  return known && isOfOtherUser(known, kind, userId) ? 'session_of_other' : null
 }
 
 /** Movements of a user that may wait for a person. */
