@@ -1,5 +1,5 @@
 import { addDays, type Calendar, startOfDay } from '#domain/instant.ts'
-import { toBigCents } from '#domain/money.ts'
+import { halfUp, toBigCents } from '#domain/money.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import type { NewPrice, PriceChangeObject } from '#projections/price-changes.ts'
 import type { Reader } from './reader.ts'
@@ -87,7 +87,5 @@ export async function readEffectOfPrices(
   const thousandths = prices.reduce((sum, { catalog_item_id, before, after }) => {
     return sum + (sold.get(catalog_item_id) ?? 0n) * (toBigCents(after) - toBigCents(before))
   }, 0n)
-  const isLess = thousandths < 0n
-  const cents = ((isLess ? -thousandths : thousandths) + 500n) / 1000n
-  return isLess ? -cents : cents
+  return thousandths < 0n ? -halfUp(-thousandths, 1000n) : halfUp(thousandths, 1000n)
 }

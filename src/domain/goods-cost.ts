@@ -1,4 +1,4 @@
-import { fromBigCents, fromBigThousandths, MAX_CENTS, MAX_THOUSANDTHS, toBigThousandths } from './money.ts'
+import { fromBigCents, fromBigThousandths, halfUp, MAX_CENTS, MAX_THOUSANDTHS, toBigThousandths } from './money.ts'
 import { limitedText } from './text.ts'
 
 /** Decimals of the finest number of an NF-e: unit prices have up to ten. */
@@ -29,8 +29,6 @@ export function toExactAmount(number: bigint): string | null {
   const cent = ONE / 100n
   return number % cent === 0n && number / cent <= BigInt(MAX_CENTS) ? fromBigCents(number / cent) : null
 }
-
-const halfUp = (numerator: bigint, denominator: bigint): bigint => (2n * numerator + denominator) / (2n * denominator)
 
 /** Goods of a line: what was delivered in the supplier's unit, own units in one of these, and what all of it cost. */
 export interface ReceivedPart {

@@ -106,7 +106,8 @@ export const percentOfCents = (cents: number, part: number, whole: number): numb
   return part < 0 ? -exact(share) : exact(share)
 }
 
-function halfUp(numerator: bigint, denominator: bigint): bigint {
+/** Quotient of non-negative numbers, rounded half up. */
+export function halfUp(numerator: bigint, denominator: bigint): bigint {
   return (2n * numerator + denominator) / (2n * denominator)
 }
 
