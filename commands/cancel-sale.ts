@@ -12,8 +12,8 @@ import { getStock, stockById } from '#projections/stock.ts'
 import { listDrawerSessions, openSessionIn } from '#projections/tills.ts'
 import { voucherParts } from '#projections/vouchers.ts'
 import { drawerAt } from './cash-commands.ts'
-import { isInCash, refundTypes, SaleRefunds, toSaleRefunds } from './money-back.ts'
 import { findClosedSession, NamedSession, namedSessionRefs } from './named-drawers.ts'
+import { isInCash, refundTypes, SaleRefunds, toSaleRefunds } from './returned-goods.ts'
 
 /** POST /sales/{id}/cancel; the reason is optional, and so is how the money went back. */
 export const CancelSaleInput = z.strictObject({

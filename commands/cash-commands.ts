@@ -3,9 +3,8 @@ import { IMPOSSIBLE_AT_TILL, Instant, isImpossibleAtTill } from '#domain/instant
 import { fromCents, JsonMoney, MAX_CENTS, toBigCents, toCents } from '#domain/money.ts'
 import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import { Id, limitedText, optionalText, REQUIRED_FIELD } from '#domain/text.ts'
-import { CASH_MOVEMENT_KINDS } from '#events/cash-events.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
-import type { ChainWarning } from '#events/till-events.ts'
+import { CASH_MOVEMENT_KINDS, type ChainWarning } from '#events/till-events.ts'
 import {
   accept,
   command,

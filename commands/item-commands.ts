@@ -32,10 +32,14 @@ import {
   checkItem,
   ItemChanges,
   type ItemInput,
+  isEmpty,
   NO_STOCK_OF_SERVICES,
+  permitAll,
+  pickChanges,
   priceWarnings,
-} from './item-input.ts'
-import { isEmpty, permitAll, pickChanges, type RecordId, refuseDuplicate } from './record-commands.ts'
+  type RecordId,
+  refuseDuplicate,
+} from './record-commands.ts'
 import { countStock, moveStock, normalizeQuantity } from './stock-commands.ts'
 
 /** Body of POST /catalog/items and of PUT by-external (its external id comes from the path). */

@@ -30,9 +30,8 @@ import {
   type SettleInput,
   sumForgiven,
 } from './account-commands.ts'
-import { saleMoney } from './money-back.ts'
 import { type AccountCash, moveNamedDrawer, namedSessionRefs } from './named-drawers.ts'
-import { sumKeptWorth, toReturnableSale } from './returned-goods.ts'
+import { saleMoney, sumKeptWorth, toReturnableSale } from './returned-goods.ts'
 
 type Receipt = Omit<DataOf<'ReceivablePaymentReceived'>, 'id' | 'paid_on'>
 

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { Money } from '#domain/money.ts'
-import { applyPriceRule, PriceRule } from '#domain/price-rules.ts'
+import { applyPriceRule, PriceRule } from '#domain/prices.ts'
 import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import { Id } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'

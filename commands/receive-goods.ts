@@ -1,5 +1,7 @@
 import * as z from 'zod'
 import { AccessKey } from '#domain/fiscal-values.ts'
+import { CalendarDate } from '#domain/instant.ts'
+import { fromThousandths, MAX_THOUSANDTHS, Quantity, toThousandths } from '#domain/money.ts'
 import {
   DocumentNumber,
   parseDocumentNumber,
@@ -7,9 +9,7 @@ import {
   type ReceivedPart,
   totalCostOf,
   unitCostOf,
-} from '#domain/goods-cost.ts'
-import { CalendarDate } from '#domain/instant.ts'
-import { fromThousandths, MAX_THOUSANDTHS, Quantity, toThousandths } from '#domain/money.ts'
+} from '#domain/prices.ts'
 import { type Refusal, refuse, refuseField, refuseForgotten } from '#domain/refusals.ts'
 import { Id, optionalText } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
@@ -24,10 +24,9 @@ import { PositiveMoney } from '#records/accounts.ts'
 import { Document, SUPPLIER_FIELDS } from '#records/persons.ts'
 import type { Party } from './account-commands.ts'
 import { CreateItemInput, createItem } from './item-commands.ts'
-import { NO_STOCK_OF_SERVICES } from './item-input.ts'
 import { createdSupplier, namesLike } from './person-commands.ts'
 import { payableSide } from './receivables-payables.ts'
-import { refuseDuplicate } from './record-commands.ts'
+import { NO_STOCK_OF_SERVICES, refuseDuplicate } from './record-commands.ts'
 import { normalizeQuantity, UNKNOWN_ITEM } from './stock-commands.ts'
 
 /** As the layout of NF-e: lines of a note, and instalments of its bill. */

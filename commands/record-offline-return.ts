@@ -30,7 +30,6 @@ import type { Rows } from '#ledger/working-set.ts'
 import { ownCompany } from '#projections/companies.ts'
 import { existing } from '#projections/define-projection.ts'
 import { offlineSaleById } from '#projections/fiscal-documents.ts'
-import { offlineRecord } from '#projections/offline-records.ts'
 import { customerById } from '#projections/people.ts'
 import {
   awaitedReturnsBySale,
@@ -44,14 +43,20 @@ import {
 import { type SaleRow, saleById } from '#projections/sales.ts'
 import { getStock } from '#projections/stock.ts'
 import { paymentTypeById } from '#projections/stores.ts'
+import { offlineRecord } from '#projections/tills.ts'
 import { userById } from '#projections/users.ts'
-import { saleMoney } from './money-back.ts'
 import { namedSessionRefs } from './named-drawers.ts'
-import { findCreditedCustomer, returnFact, sumOfParts } from './offline-returns.ts'
+import {
+  findCreditedCustomer,
+  judgeReturn,
+  mayReturn,
+  type ReturnRefusal,
+  returnFact,
+  sumOfParts,
+} from './offline-returns.ts'
 import { OfflineId, VoucherCode } from './offline-sale-input.ts'
 import { lowerReceivables, receivableRefs } from './receivables-payables.ts'
-import { stockRefs, toReturnableSale } from './returned-goods.ts'
-import { judgeReturn, mayReturn, type ReturnRefusal } from './reverse-return.ts'
+import { saleMoney, stockRefs, toReturnableSale } from './returned-goods.ts'
 
 const Line = z
   .object({ line: z.int().min(0), quantity: JsonQuantity, restock: z.boolean().nullish() })

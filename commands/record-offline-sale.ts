@@ -10,18 +10,16 @@ import { itemById } from '#projections/catalog.ts'
 import { getTimezone, ownCompany, testMark } from '#projections/companies.ts'
 import { existing } from '#projections/define-projection.ts'
 import { type OfflineSaleRow, type OfflineSaleWarning, offlineSaleById } from '#projections/fiscal-documents.ts'
-import { offlineRecord } from '#projections/offline-records.ts'
 import { customerById } from '#projections/people.ts'
 import { type SaleObject, saleById } from '#projections/sales.ts'
 import { creditByCustomer, getCreditBalance } from '#projections/store-credit.ts'
 import { paymentTypeById } from '#projections/stores.ts'
-import { cashDrawerByUser } from '#projections/tills.ts'
+import { cashDrawerByUser, offlineRecord } from '#projections/tills.ts'
 import { discountOfSale, limitOfUser, limitUsesByUser, mayGive, userById } from '#projections/users.ts'
 import { voucherBalance, voucherByCode, voucherParts } from '#projections/vouchers.ts'
-import { awaitedDetailRefs, awaitedEvents, awaitedRefs } from './awaited-returns.ts'
 import { cancellation, cancellationSideRefs, findTimedDrawer, sessionOfRefund, sessionRefs } from './cancel-sale.ts'
-import { isMoney } from './money-back.ts'
 import { namedSessionRefs } from './named-drawers.ts'
+import { awaitedDetailRefs, awaitedEvents, awaitedRefs } from './offline-returns.ts'
 import { fingerprintSale, type OfflineSale, type OfflineSaleUpload } from './offline-sale-input.ts'
 import {
   addUp,
@@ -33,6 +31,7 @@ import {
   warning,
 } from './offline-sale-warnings.ts'
 import { findUsed, proofRefs, sameProofRefs, sumTendered, takePayments } from './register-sale.ts'
+import { isMoney } from './returned-goods.ts'
 import { toSoldItem, userSeller } from './sale-lines.ts'
 
 type Completed = DataOf<'OfflineSaleCompleted'>

@@ -24,9 +24,9 @@ import { cashDrawerByUser, refusedMovementById } from '#projections/tills.ts'
 import { userById } from '#projections/users.ts'
 import { cancellationRefs, movedBy, recordMovement } from './cash-commands.ts'
 import { namedSessionRefs } from './named-drawers.ts'
+import type { ReturnRefusal } from './offline-returns.ts'
 import { OfflineId } from './offline-sale-input.ts'
 import { decideOfflineReturn, returnedRefs } from './record-offline-return.ts'
-import type { ReturnRefusal } from './reverse-return.ts'
 
 /** Named by the till. */
 interface RefusedMovement {

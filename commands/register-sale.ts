@@ -17,16 +17,16 @@ import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { isJsonObject } from '#lib/json.ts'
+import { paymentProofByKey, toPaymentProof } from '#projections/cash-takings.ts'
 import { itemById } from '#projections/catalog.ts'
 import { getTimezone, testMark } from '#projections/companies.ts'
 import { receivableById } from '#projections/finance.ts'
-import { paymentProofByKey, toPaymentProof } from '#projections/payment-proofs.ts'
 import { saleByExternalId, saleById } from '#projections/sales.ts'
 import { getStock } from '#projections/stock.ts'
 import { type PaymentTypeObject, paymentTypeById } from '#projections/stores.ts'
 import { userById } from '#projections/users.ts'
 import { findOlder } from './cash-commands.ts'
-import { brokenPieceWarnings, type Warning } from './item-input.ts'
+import { brokenPieceWarnings, type Warning } from './record-commands.ts'
 import {
   customerRefs,
   customerShape,

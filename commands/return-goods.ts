@@ -13,12 +13,16 @@ import { customerById } from '#projections/people.ts'
 import { returnByExternalId } from '#projections/returns.ts'
 import { type SaleRow, saleById } from '#projections/sales.ts'
 import { paymentTypeById } from '#projections/stores.ts'
-import { dueBack, isInCash, isMoney, MoneyBackInput, saleMoney } from './money-back.ts'
 import { findClosedSession, type NamedSession, namedSessionRefs } from './named-drawers.ts'
 import { lowerReceivables, receivableRefs } from './receivables-payables.ts'
 import {
+  dueBack,
+  isInCash,
+  isMoney,
+  MoneyBackInput,
   type ReturnableSale,
   type ReturnLine,
+  saleMoney,
   shareMoneyBack,
   shareWorth,
   stockOfReturn,

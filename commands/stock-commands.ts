@@ -34,7 +34,7 @@ import {
   type ItemChanges,
   NO_STOCK_OF_SERVICES,
   type Warning,
-} from './item-input.ts'
+} from './record-commands.ts'
 
 /** Items of an inventory: closing it records a movement of each in one transaction. */
 export const MAX_COUNTED_ITEMS = 5_000

@@ -15,8 +15,8 @@ import {
   isRefusal,
   type NewEvent,
 } from '#ledger/command.ts'
+import { plainSql } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { plainSql } from '#postgres/table-marks.ts'
 import { ownCompany } from '#projections/companies.ts'
 import { existing } from '#projections/define-projection.ts'
 import { type OfflineSaleWarning, offlineSaleById } from '#projections/fiscal-documents.ts'
@@ -30,7 +30,7 @@ import {
   tillElement,
 } from '#projections/tills.ts'
 import { userById } from '#projections/users.ts'
-import { awaitedDetailRefs } from './awaited-returns.ts'
+import { awaitedDetailRefs } from './offline-returns.ts'
 import { fingerprintSale, OfflineSaleInput, type OfflineSaleUpload } from './offline-sale-input.ts'
 import { newSaleRefs, offlineSaleNeeds, recordSale } from './record-offline-sale.ts'
 

@@ -13,9 +13,18 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import express from 'express'
 import * as z from 'zod'
-import { type Checkpoint, formatCheckpoint, parseCheckpoint } from '#integrity/checkpoint.ts'
 import { EMPTY_ROOT, isConsistent, type TreeHead } from '#integrity/merkle.ts'
-import { COSIGNATURE, cosignatureLine, decodeBase64, openNote, type VerifierKey, verifierKey } from '#integrity/note.ts'
+import {
+  type Checkpoint,
+  COSIGNATURE,
+  cosignatureLine,
+  decodeBase64,
+  formatCheckpoint,
+  openNote,
+  parseCheckpoint,
+  type VerifierKey,
+  verifierKey,
+} from '#integrity/note.ts'
 import { createFileAtomically, writeFileAtomically } from '#lib/files.ts'
 import { type Served, serveLocally } from './serve-locally.ts'
 

@@ -1,7 +1,7 @@
 import { inZone } from '#domain/instant.ts'
 import { addAmounts, MAX_CENTS, subtractAmounts, toBigCents } from '#domain/money.ts'
-import type { CASH_MOVEMENT_KINDS } from '#events/cash-events.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
+import type { CASH_MOVEMENT_KINDS } from '#events/till-events.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'

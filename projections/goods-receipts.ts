@@ -1,7 +1,6 @@
 import { inZone } from '#domain/instant.ts'
 import type { DataOf } from '#events/catalogue.ts'
-import { byKey, byPk, table } from '#ledger/table.ts'
-import { markTable, plainSql } from '#postgres/table-marks.ts'
+import { byKey, byPk, markTable, plainSql, table } from '#ledger/table.ts'
 import { companyRef, getTimezone } from './companies.ts'
 import {
   type ChangedFields,

@@ -6,8 +6,8 @@ import { hashModelVersion, type Projection, type ReadModel } from '#ledger/proje
 import type { AnyTable } from '#ledger/table.ts'
 import { rowPasts } from '#ledger/working-set.ts'
 import { acquirerPaymentsProjection } from './acquirer-payments.ts'
-import { apiKeyById, apiKeysProjection } from './api-keys.ts'
 import { cashSessionsProjection, cashSessionView } from './cash-sessions.ts'
+import { paymentProofsProjection } from './cash-takings.ts'
 import {
   barcodeHoldersProjection,
   catalogItemsProjection,
@@ -23,10 +23,8 @@ import { payablesProjection, payableView, receivablesProjection, receivableView 
 import { fiscalDocumentsProjection, offlineSalesProjection } from './fiscal-documents.ts'
 import { goodsReceiptById, goodsReceiptsProjection } from './goods-receipts.ts'
 import { READ_MODEL_NUMBER } from './number.ts'
-import { offlineRecordsProjection } from './offline-records.ts'
 import { paymentKeysProjection } from './order-payments.ts'
 import { orderById, orders, ordersProjection } from './orders.ts'
-import { paymentProofsProjection } from './payment-proofs.ts'
 import {
   customerById,
   customers,
@@ -43,10 +41,10 @@ import { salesRollupsProjection } from './sales-rollups.ts'
 import { inventoriesProjection, inventoryById, stockMovementView, stockProjection } from './stock.ts'
 import { storeCreditProjection } from './store-credit.ts'
 import { paymentTypeById, paymentTypesProjection, storeById, storesProjection } from './stores.ts'
-import { cashDrawersProjection, tillsProjection, tillView } from './tills.ts'
+import { cashDrawersProjection, offlineRecordsProjection, tillsProjection, tillView } from './tills.ts'
 import { limitUsesProjection, userById, users, usersProjection } from './users.ts'
 import { vouchersProjection } from './vouchers.ts'
-import { webhooksProjection, webhookView } from './webhooks.ts'
+import { apiKeyById, apiKeysProjection, webhooksProjection, webhookView } from './webhooks.ts'
 
 /** Order in which they handle each event. The company comes first, because the others read it. */
 const projections = [

@@ -1,5 +1,5 @@
 import { inZone } from '#domain/instant.ts'
-import type { PriceRule } from '#domain/price-rules.ts'
+import type { PriceRule } from '#domain/prices.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'

@@ -5,7 +5,7 @@ import { table } from '#ledger/table.ts'
 import { type InTurnOptions, workInTurn } from '#lib/background-loops.ts'
 import type { Database } from '#postgres/database.ts'
 import { inTransaction } from '#postgres/transaction.ts'
-import { centsSql, sellerKeySql, unitsSql, waysSql } from './payment-proofs.ts'
+import { centsSql, sellerKeySql, unitsSql, waysSql } from './cash-takings.ts'
 
 /** Progress of a company's sales rollup. No row: not started. */
 interface SalesRollup {

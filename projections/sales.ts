@@ -6,7 +6,7 @@ import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { type Channel, toChannel } from '#ledger/command.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import type { FISCAL_STATES } from '#records/sale-filters.ts'
+import type { FISCAL_STATES } from '#records/list-filters.ts'
 import { itemById } from './catalog.ts'
 import { companyRef, getTimezone } from './companies.ts'
 import {

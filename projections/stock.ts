@@ -3,9 +3,8 @@ import { fromThousandths, toThousandths } from '#domain/money.ts'
 import type { INVENTORY_STATUSES, MOVEMENT_KINDS } from '#events/catalog-events.ts'
 import type { EventOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
-import { byPk, table } from '#ledger/table.ts'
+import { byPk, markTable, plainSql, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
-import { markTable, plainSql } from '#postgres/table-marks.ts'
 import { companyRef, getTimezone } from './companies.ts'
 import {
   type ChangedFields,

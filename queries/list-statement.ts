@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
+import { MARK } from '#ledger/table.ts'
 import { type ByteRange, toByteRange } from '#lib/memory.ts'
 import { columnAt, columnReaders, type RowBytes } from '#postgres/row-bytes.ts'
-import { MARK } from '#postgres/table-marks.ts'
 import type { Statement } from '#postgres/transaction.ts'
 import { t } from './table-names.ts'
 

@@ -1,6 +1,6 @@
 import type { QueryConfig, QueryResult, QueryResultRow } from 'pg'
+import { MARK, plainSql } from '#ledger/table.ts'
 import type { Queryable } from '#postgres/database.ts'
-import { MARK, plainSql } from '#postgres/table-marks.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 import { getTableRule, maskCosts, maskedSelection, type OwnSales, type Places } from './tables.ts'
 

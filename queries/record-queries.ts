@@ -4,9 +4,9 @@ import { CalendarDate, Instant, instantsInZone, inZone } from '#domain/instant.t
 import { gtinKey } from '#domain/record-values.ts'
 import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import { limitedText, searchKey } from '#domain/text.ts'
+import { markTable } from '#ledger/table.ts'
 import type { EncodedText } from '#lib/memory.ts'
 import { asRowBytes, columnReaders, type RowsTogether, release, rowsIn } from '#postgres/row-bytes.ts'
-import { markTable } from '#postgres/table-marks.ts'
 import {
   type Conditions,
   getListedTable,

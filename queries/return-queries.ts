@@ -1,7 +1,7 @@
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusals.ts'
+import { centsSql } from '#projections/cash-takings.ts'
 import type { AccountObject } from '#projections/finance.ts'
-import { centsSql } from '#projections/payment-proofs.ts'
 import { type OfflineReturnRow, type ReturnObject, WAITING_DAYS } from '#projections/returns.ts'
 import type { SaleRow } from '#projections/sales.ts'
 import { type CreditMovementObject, creditMovementObject } from '#projections/store-credit.ts'

@@ -1,10 +1,10 @@
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusals.ts'
+import { centsSql, sellerKeySql, waysSql } from '#projections/cash-takings.ts'
 import type { OfflineSaleWarning } from '#projections/fiscal-documents.ts'
-import { centsSql, sellerKeySql, waysSql } from '#projections/payment-proofs.ts'
 import { IS_CANCELLED, type SaleObject } from '#projections/sales.ts'
 import type { FilterValues } from '#records/field.ts'
-import type { SALE_FILTERS, SALE_PEOPLE_FILTERS } from '#records/sale-filters.ts'
+import type { SALE_FILTERS, SALE_PEOPLE_FILTERS } from '#records/list-filters.ts'
 import { type ListOrder, moneySum, orderBy, sumStatement } from './list-statement.ts'
 import type { Reader, ReadScope } from './reader.ts'
 import {

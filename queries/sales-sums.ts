@@ -1,5 +1,5 @@
 import { fromBigCents } from '#domain/money.ts'
-import { centsSql, sellerKeySql, unitsSql, waysSql } from '#projections/payment-proofs.ts'
+import { centsSql, sellerKeySql, unitsSql, waysSql } from '#projections/cash-takings.ts'
 import { COARSE_ROLLUPS, spanStartSql } from '#projections/sales-rollups.ts'
 import type { Sum } from './list-statement.ts'
 import type { Reader } from './reader.ts'

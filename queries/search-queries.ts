@@ -1,7 +1,7 @@
 import { phoneKey } from '#domain/person-values.ts'
 import { sameBarcodes } from '#domain/record-values.ts'
 import { searchKey } from '#domain/text.ts'
-import { nsuKey, pixKey } from '#projections/payment-proofs.ts'
+import { nsuKey, pixKey } from '#projections/cash-takings.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { type BalanceSide, listDeletedDebtors } from './open-balances.ts'
 import type { Reader } from './reader.ts'

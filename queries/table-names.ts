@@ -1,4 +1,4 @@
-import { markTable } from '#postgres/table-marks.ts'
+import { markTable } from '#ledger/table.ts'
 import type { RULES } from './tables.ts'
 
 /** A table with a rule. */

@@ -1,6 +1,6 @@
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { CashSessionObject } from '#projections/cash-sessions.ts'
-import { moneyBackSql, statedRefunds, waysSql } from '#projections/payment-proofs.ts'
+import { moneyBackSql, statedRefunds, waysSql } from '#projections/cash-takings.ts'
 import { IS_CANCELLED } from '#projections/sales.ts'
 import { gapsIn, lastSettled, type NumberRange, type RefusedMovementRow } from '#projections/tills.ts'
 import { moneySum, type Sum } from './list-statement.ts'

@@ -3,8 +3,7 @@ import { type Config, readConfig, WrongSetting } from '#config/config.ts'
 import { seedDemo } from '#demo/companies/demo-seed.ts'
 import { lowerHeapGrowth } from '#lib/memory.ts'
 import { DataDirInUse } from '#postgres/embedded.ts'
-import { createService } from '#service/service.ts'
-import { errorRecord } from '#service/service-log.ts'
+import { createService, errorRecord } from '#service/service.ts'
 
 /** Longest that an orderly end may take: the last calls, and the last deliveries, which wait for their receivers. */
 const STOP_TIMEOUT_MS = 45_000

@@ -36,11 +36,11 @@ const JUSTIFIED: readonly (readonly [path: string, part: string, reason: string]
   ['src/lib/errors.ts', 'file:', 'our own stacks'],
   ['src/postgres/cluster.ts', 'postgres', 'a setting'],
   ['src/postgres/servers.ts', 'timeout expired', 'messages of Postgres'],
-  ['src/service/service-log.ts', '', 'the first 2,000 characters of a message'],
+  ['src/service/service.ts', '', 'the first 2,000 characters of a message'],
   ['src/panel/record-history.tsx', 'Created', 'names of event types'],
   ['src/panel/forms/panel-form.ts', '\\[\\d+\\]', 'paths of our own schemas'],
   ['src/panel/forms/input-kinds.ts', ',?0+$', 'a stored quantity'],
-  ['src/domain/goods-cost.ts', '\\.?0+$', 'a number of at most 30 characters'],
+  ['src/domain/prices.ts', '\\.?0+$', 'a number of at most 30 characters'],
   ['src/panel/import/nfe-file.ts', 'encoding', 'the first 200 characters of a file'],
   ['src/panel/import/import-lines.ts', '', 'cells, of which 2,000 characters are read'],
   ['src/panel/import/import-doubts.ts', '', 'cells and titles, of which 120 characters are read'],
@@ -64,7 +64,7 @@ const ANSWERS = ['src/api/contract/generators.ts', 'src/till-sync/till-answers.t
 /** Preprocessing sees texts of any length; what these files preprocess is checked there, or is no text. */
 const PREPROCESSING = new Set([
   'src/http/paths.ts',
-  'commands/create-offline-records.ts',
+  'commands/offline-sale-input.ts',
   'commands/offline-sale-input.ts',
   'src/panel/pages/order-refund-pages.tsx',
   'src/panel/pages/account-pages.tsx',

@@ -1,7 +1,16 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
-import { companyOrigin, formatCheckpoint, installationOrigin, proofText } from '#integrity/checkpoint.ts'
 import { computeRoot, consistencyProof, type Hashes, inclusionProof, leafHash, nodeHash } from '#integrity/merkle.ts'
-import { COSIGNATURE, cosignatureLine, formatVkey, signNote, verifierKey } from '#integrity/note.ts'
+import {
+  COSIGNATURE,
+  companyOrigin,
+  cosignatureLine,
+  formatCheckpoint,
+  formatVkey,
+  installationOrigin,
+  proofText,
+  signNote,
+  verifierKey,
+} from '#integrity/note.ts'
 import { canonicalJson, type Envelope, GENESIS_HASH, hashEnvelope, streamName } from '#ledger/command.ts'
 import { PROOF_CASES } from './proof-cases.ts'
 

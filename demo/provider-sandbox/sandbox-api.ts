@@ -1,7 +1,14 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import type * as z from 'zod'
-import { type Book, type Cause, Charge, chargeProblem, type SandboxPayment } from './sandbox-book.ts'
-import { cardOptions, METHODS } from './sandbox-methods.ts'
+import {
+  type Book,
+  type Cause,
+  Charge,
+  cardOptions,
+  chargeProblem,
+  METHODS,
+  type SandboxPayment,
+} from './sandbox-book.ts'
 import type { Notifier } from './sandbox-notifications.ts'
 
 /** Dependencies of the endpoints. */

@@ -4,8 +4,15 @@ import { renderToString } from 'preact-render-to-string'
 import * as z from 'zod'
 import { serveLocally } from '#demo/serve-locally.ts'
 import { type Faults, failing, type Provider, providerApi } from './sandbox-api.ts'
-import { ALL_MOVES, type AnyMove, type Book, createBook, type SandboxPayment } from './sandbox-book.ts'
-import { type Connections, newConnections } from './sandbox-methods.ts'
+import {
+  ALL_MOVES,
+  type AnyMove,
+  type Book,
+  type Connections,
+  createBook,
+  newConnections,
+  type SandboxPayment,
+} from './sandbox-book.ts'
 import { createNotifier, type Notification, type Notifier } from './sandbox-notifications.ts'
 import { control, play, Refusal } from './sandbox-server.ts'
 

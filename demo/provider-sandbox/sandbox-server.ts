@@ -1,8 +1,7 @@
 import express, { type Response, type Router } from 'express'
 import * as z from 'zod'
 import { FAULTS, type Faults, type Provider } from './sandbox-api.ts'
-import { ALL_MOVES, type AnyMove, type Book, type SandboxPayment } from './sandbox-book.ts'
-import type { Connections } from './sandbox-methods.ts'
+import { ALL_MOVES, type AnyMove, type Book, type Connections, type SandboxPayment } from './sandbox-book.ts'
 import { type Claims, DELIVERIES, type Notification, ORDERS } from './sandbox-notifications.ts'
 
 /** Invalid control call. */

@@ -13,11 +13,17 @@ import {
 } from './api-authenticator.ts'
 import { createPeople, type People } from './company-users.ts'
 import type { Mailer } from './email.ts'
-import { createInvitations, createPasswordLinks, type Invitations, type PasswordLinks } from './emailed-links.ts'
-import { createFirstRun, type FirstRun } from './first-run.ts'
 import { createLogin, type Login } from './login.ts'
 import { type AddressLimit, createAddressLimit, createMinuteLimit, type MinuteLimit } from './login-limits.ts'
-import type { PanelLimits } from './panel-quota.ts'
+import {
+  createFirstRun,
+  createInvitations,
+  createPasswordLinks,
+  type FirstRun,
+  type Invitations,
+  type PasswordLinks,
+} from './one-time-links.ts'
+import type { PanelLimits } from './open-sessions.ts'
 import { createSecondFactors, type SecondFactors } from './second-factors.ts'
 import { createSessions, type Sessions } from './sessions.ts'
 import { createSharedLinks, type SharedLinks } from './shared-links.ts'

@@ -1,7 +1,7 @@
 import { createTransport } from 'nodemailer'
 import { brandPalette, uploadedLogo } from '#domain/images.ts'
 import { formatDateTime } from '#domain/person-values.ts'
-import { escapeHtml } from '#lib/escaping.ts'
+import { escapeHtml } from '#domain/text.ts'
 
 /** An e-mail of plain text, with HTML of the same content if it shows a shop's brand. */
 interface Mail {

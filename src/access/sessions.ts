@@ -5,6 +5,7 @@ import { hasAccessOn, type Role, type RolePermissions, seesPersons, toRolePermis
 import type { SessionHolder } from './company-users.ts'
 import { DATABASE_CLOCK, revokeSurplusSql, PANEL_TOKENS as TOKENS } from './credentials.ts'
 import {
+  createPanelGate,
   createSessionLookup,
   type Ending,
   endOpenSessions,
@@ -13,9 +14,10 @@ import {
   listOpenSessions,
   liveSession,
   type OpenSession,
+  PANEL_LIMITS,
+  type PanelLimits,
   type SessionsOf,
-} from './find-session.ts'
-import { createPanelGate, PANEL_LIMITS, type PanelLimits } from './panel-quota.ts'
+} from './open-sessions.ts'
 
 /** Maximum lifetime of a session. */
 const LONGEST_DAYS = 7

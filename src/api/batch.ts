@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { CommandWarnings, Warning } from '#commands/item-input.ts'
+import type { CommandWarnings, Warning } from '#commands/record-commands.ts'
 import { describeIssues, printable } from '#domain/refusals.ts'
 import { formatProblem, type ProblemCode } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'

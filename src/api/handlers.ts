@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import * as z from 'zod'
-import type { CommandWarnings, Warning } from '#commands/item-input.ts'
+import type { CommandWarnings, Warning } from '#commands/record-commands.ts'
 import { type Refusal, refuse } from '#domain/refusals.ts'
 import {
   type Compress,
@@ -16,8 +16,15 @@ import type { PageMoment } from '#http/traffic.ts'
 import { type Envelope, isRefusal } from '#ledger/command.ts'
 import type { ReadSession } from '#ledger/replicas/replicas.ts'
 import { readableData } from '#ledger/sealed-fields.ts'
-import { PROVISIONAL_UUID, type ProvisionalEvent, withoutNewIds } from '#ledger/write/dry-run.ts'
-import { type Answer, type Idempotency, lookUpReplay, toAnswerStatus } from '#ledger/write/idempotency.ts'
+import {
+  type Answer,
+  type Idempotency,
+  lookUpReplay,
+  PROVISIONAL_UUID,
+  type ProvisionalEvent,
+  toAnswerStatus,
+  withoutNewIds,
+} from '#ledger/write/idempotency.ts'
 import { operate, runCommands } from '#ledger/write/run.ts'
 import type { Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
 import { readModel } from '#projections/index.ts'

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { commandLine } from '#lib/own-program.ts'
+import { commandLine } from '#lib/files.ts'
 import { type CliCommand, COMMANDS, find, type Name, toUsage } from './commands.ts'
 
 /** Meaning of the flags, by name. */

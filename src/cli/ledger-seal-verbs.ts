@@ -1,6 +1,5 @@
 import { refuseField } from '#domain/refusals.ts'
 import type { AttestationStatus } from '#integrity/attestations.ts'
-import { CheckpointAltered } from '#integrity/checkpoint.ts'
 import {
   adoptKey,
   knownRing,
@@ -15,11 +14,10 @@ import type { SignedCheckpoint } from '#integrity/checkpoint-log.ts'
 import { knownCompanies, readOwnCheckpoints, runCheckpointRound } from '#integrity/checkpoint-schedule.ts'
 import { makeCheckpoint, type Sealing } from '#integrity/checkpoints.ts'
 import { checkRoots } from '#integrity/merkle.ts'
-import { hashPublicKey, toPem } from '#integrity/note.ts'
+import { CheckpointAltered, hashPublicKey, toPem } from '#integrity/note.ts'
 import { LedgerNotIntact, verifyLedger } from '#integrity/verify.ts'
 import type { Core } from '#service/core.ts'
-import { formatAsText } from './terminal.ts'
-import { type Context, companyIdFrom, countEvents, Refused, type Verb, type Verbs } from './verb.ts'
+import { type Context, companyIdFrom, countEvents, formatAsText, Refused, type Verb, type Verbs } from './verb.ts'
 
 /** A printed checkpoint. */
 interface PrintedCheckpoint {

@@ -12,7 +12,7 @@ import { refuse, refuseField } from '#domain/refusals.ts'
 import type { AsOfMoment } from '#integrity/as-of.ts'
 import { auditPack } from '#integrity/audit-pack.ts'
 import { claimStore, loadInstallationId } from '#integrity/installation.ts'
-import { exportLines } from '#integrity/ledger-export.ts'
+import { exportLines } from '#integrity/verify.ts'
 import type { Envelope } from '#ledger/command.ts'
 import { type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
 import { CopyDiffers, copyLedgers } from '#ledger/stores/copy-ledgers.ts'
@@ -23,10 +23,11 @@ import { beginPack } from '#panel/audit-pack-pages.tsx'
 import { listHistory } from '#queries/event-queries.ts'
 import { fullReader } from '#queries/reader.ts'
 import type { Core } from '#service/core.ts'
-import { formatAsText, type Progress } from './terminal.ts'
 import {
   companyIdFrom,
   countEvents,
+  formatAsText,
+  type Progress,
   Refused,
   readerFrom,
   requireAccepted,

@@ -1,11 +1,16 @@
 import { access, constants, readFile } from 'node:fs/promises'
 import * as z from 'zod'
 import { refuseField } from '#domain/refusals.ts'
-import { type Checkpoint, parseCheckpoint, parseOrigin } from '#integrity/checkpoint.ts'
-import { type ExportVerification, verifyExport } from '#integrity/ledger-export.ts'
 import { checkRoots } from '#integrity/merkle.ts'
-import { openNote, readPublicKeys, verifierKey } from '#integrity/note.ts'
-import type { Verification } from '#integrity/verify.ts'
+import {
+  type Checkpoint,
+  openNote,
+  parseCheckpoint,
+  parseOrigin,
+  readPublicKeys,
+  verifierKey,
+} from '#integrity/note.ts'
+import { type ExportVerification, type Verification, verifyExport } from '#integrity/verify.ts'
 import { companyIdOfStream as companyOfStream } from '#ledger/command.ts'
 import type { ReadingCore } from '#service/command-reader.ts'
 import { type Context, countEvents, Refused, readerFrom, type Verb, type Verbs } from './verb.ts'

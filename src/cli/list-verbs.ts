@@ -1,5 +1,5 @@
 import type { QueryResultRow } from 'pg'
-import { plainSql } from '#postgres/table-marks.ts'
+import { plainSql } from '#ledger/table.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { PaymentTypeObject, StoreObject } from '#projections/stores.ts'
 import type { UserObject } from '#projections/users.ts'

@@ -11,8 +11,7 @@ import type { Core } from '#service/core.ts'
 import type { FlagValues } from './arguments.ts'
 import { COMMANDS, type Flags, type Name } from './commands.ts'
 import { RequestRefused, ServiceUnreachable } from './service-client.ts'
-import { createProgress, formatAsText } from './terminal.ts'
-import { type Context, Refused, type Verb, withSecrets } from './verb.ts'
+import { type Context, createProgress, formatAsText, Refused, type Verb, withSecrets } from './verb.ts'
 
 /** Commands run one by one on one connection; a list may be read at the same time. */
 const CONNECTIONS = 2
@@ -115,7 +114,7 @@ async function open(config: Config, { databaseUrl, ownerUrl }: Addresses, upgrad
   const [{ coreSettings }, { openCore }, { createErasureList: createForgottenList }] = await Promise.all([
     import('#service/core.ts'),
     import('#service/core.ts'),
-    import('#privacy/erasure-list.ts'),
+    import('#privacy/erasures.ts'),
   ])
   let hasForgotten = false
   const core = await openCore({
@@ -234,7 +233,7 @@ interface PrintedProblem {
 async function problemOf(error: unknown): Promise<PrintedProblem> {
   if (error instanceof Refused) {
     const { refused, details } = error.refusal
-    const { refusalInEnglish, detailsInEnglish } = await import('./english.ts')
+    const { refusalInEnglish, detailsInEnglish } = await import('./service-client.ts')
     return { code: refused, message: refusalInEnglish(refused) ?? refused, details: detailsInEnglish(details) }
   }
   if (error instanceof RequestRefused || error instanceof StepRefused)

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { ITEM_TAX_FIELDS } from '#domain/fiscal-values.ts'
-import { PRICE_RULE_KINDS } from '#domain/price-rules.ts'
+import { PRICE_RULE_KINDS } from '#domain/prices.ts'
 import { date, eventType, id, instant, metadata, money, quantity, text } from './event-definitions.ts'
 
 /** Kinds of stock movements; the first three follow from sales and refunds. */

@@ -2,15 +2,13 @@ import * as z from 'zod'
 import type { Scope } from '#domain/rights.ts'
 import type { Envelope, NewEvent } from '#ledger/command.ts'
 import type { PersonalField } from '#ledger/sealed-fields.ts'
-import { accountEvents } from './account-events.ts'
-import { cashEvents } from './cash-events.ts'
 import { catalogEvents, goodsReceiptEvents, inventoryEvents, priceEvents } from './catalog-events.ts'
 import { companyEvents, storeEvents } from './company-events.ts'
 import { type EventType, eventType, id, instant, newVersion, type PersonalMark, text } from './event-definitions.ts'
 import { orderEvents } from './order-events.ts'
-import { customerEvents, privacyEvents, supplierEvents } from './person-events.ts'
+import { accountEvents, customerEvents, privacyEvents, supplierEvents } from './person-events.ts'
 import { saleEvents } from './sale-events.ts'
-import { tillEvents } from './till-events.ts'
+import { cashEvents, tillEvents } from './till-events.ts'
 
 /** Returns the personal fields of an event by type and version; none for unknown types. */
 export function indexPersonalFields(

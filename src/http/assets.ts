@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import express, { type Response, type Router } from 'express'
 import { brandPalette } from '#domain/images.ts'
-import { projectRoot } from '#lib/own-program.ts'
+import { projectRoot } from '#lib/files.ts'
 import { type Coding, compressFully, negotiateCoding } from './answers.ts'
 
 /** A static file of the pages. */

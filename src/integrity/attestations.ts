@@ -12,11 +12,10 @@ import {
   type NamedAttestor,
   type TokenKind,
 } from './attestors.ts'
-import { CheckpointAltered, formatCheckpoint, installationOrigin } from './checkpoint.ts'
 import { knownRing, toVerifierKeys } from './checkpoint-keys.ts'
 import { type Line, parseStoredCheckpoint, type SignedCheckpoint } from './checkpoint-log.ts'
 import type { Sealing } from './checkpoints.ts'
-import { openNote, parseSignatureLine } from './note.ts'
+import { CheckpointAltered, formatCheckpoint, installationOrigin, openNote, parseSignatureLine } from './note.ts'
 
 /** Token of an attestor for a checkpoint of the installation log. */
 export interface AttestationToken {

@@ -11,8 +11,8 @@ import {
   parseWitnesses,
   toAttestorFailure,
 } from './attestors.ts'
-import { formatCheckpoint } from './checkpoint.ts'
 import { installationLog } from './installation-log.ts'
+import { formatCheckpoint } from './note.ts'
 import { proveConsistency } from './prover.ts'
 import { emptyTree, growTree, TreeDiffers } from './trees.ts'
 

@@ -2,9 +2,17 @@ import { createHash } from 'node:crypto'
 import { mkdir, open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fsyncFolder } from '#lib/files.ts'
-import { type Checkpoint, formatCheckpoint } from './checkpoint.ts'
 import type { SignedCheckpoint } from './checkpoint-log.ts'
-import { COSIGNATURE, isValidSignature, parseSignatureLine, parseVkey, type VerifierKey, verifierKey } from './note.ts'
+import {
+  type Checkpoint,
+  COSIGNATURE,
+  formatCheckpoint,
+  isValidSignature,
+  parseSignatureLine,
+  parseVkey,
+  type VerifierKey,
+  verifierKey,
+} from './note.ts'
 
 /**
  * `cosignature`: a line of a signed note; `time_stamp`: a TimeStampResp as DER; `copy`: the name under which the

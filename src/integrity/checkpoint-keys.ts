@@ -6,13 +6,14 @@ import { fsyncFolder } from '#lib/files.ts'
 import { appendLines, readLines } from '#lib/json.ts'
 import type { Queryable } from '#postgres/database.ts'
 import { inTransaction } from '#postgres/transaction.ts'
-import { hasCheckpoints, orNothing } from './checkpoint.ts'
 import { loadInstallation } from './installation.ts'
 import {
   formatVkey,
+  hasCheckpoints,
   hashPublicKey,
   makeSigningKey,
   openNote,
+  orNothing,
   parseNote,
   readSigningKey,
   type SigningKey,

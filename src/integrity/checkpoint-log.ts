@@ -1,6 +1,8 @@
 import * as z from 'zod'
 import { appendLines, lastLine } from '#lib/json.ts'
 import type { Queryable } from '#postgres/database.ts'
+import { type KnownRing, type SealKeyRing, toVerifierKeys } from './checkpoint-keys.ts'
+import type { TreeHead } from './merkle.ts'
 import {
   type Checkpoint,
   CheckpointAltered,
@@ -8,12 +10,12 @@ import {
   companyOrigin,
   formatCheckpoint,
   installationOrigin,
+  openNote,
   orNothing,
   parseCheckpoint,
-} from './checkpoint.ts'
-import { type KnownRing, type SealKeyRing, toVerifierKeys } from './checkpoint-keys.ts'
-import type { TreeHead } from './merkle.ts'
-import { openNote, parseNote, signNote } from './note.ts'
+  parseNote,
+  signNote,
+} from './note.ts'
 
 type Client = Queryable
 

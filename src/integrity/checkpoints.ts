@@ -1,13 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { GENESIS_HASH } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
+import { plainSql } from '#ledger/table.ts'
 import { createKeyedSemaphore } from '#lib/fair-sharing.ts'
 import type { Database, Queryable } from '#postgres/database.ts'
-import { plainSql } from '#postgres/table-marks.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import type { Reader } from '#queries/reader.ts'
 import { t } from '#queries/table-names.ts'
-import { CheckpointAltered, parseCheckpoint, sealingError } from './checkpoint.ts'
 import { type KnownRing, lockedKeyRing, openKeyRing, type RingPlace, toVerifierKeys } from './checkpoint-keys.ts'
 import {
   type CheckpointLog,
@@ -21,6 +20,7 @@ import {
   storeCheckpoint,
 } from './checkpoint-log.ts'
 import { appenderFrom, computeRoot, type Hashes, leafHash, type TreeHead } from './merkle.ts'
+import { CheckpointAltered, parseCheckpoint, sealingError } from './note.ts'
 import { type KeptStatement, loadStatements, openRestored, parseRestored, restoredName } from './restored-statement.ts'
 import { emptyTree, growTree, ledgerLog, readTreeHashes, TreeDiffers, type TreeLog } from './trees.ts'
 import { type Anchor, LedgerNotIntact, verifyLedger } from './verify.ts'

@@ -4,7 +4,6 @@ import { appendLines, eachLine, lastLine } from '#lib/json.ts'
 import type { Database, Queryable } from '#postgres/database.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { findCosigned } from './attestations.ts'
-import { CheckpointAltered, formatCheckpoint, orNothing, parseCheckpoint, proofText } from './checkpoint.ts'
 import { openKeyRing, type SealKeyRing, toVerifierKeys } from './checkpoint-keys.ts'
 import {
   installationCheckpoints,
@@ -16,7 +15,7 @@ import {
 } from './checkpoint-log.ts'
 import { type Sealing, signOnce, treeWith } from './checkpoints.ts'
 import { appenderFrom, leafHash, type TreeHead } from './merkle.ts'
-import { openNote } from './note.ts'
+import { CheckpointAltered, formatCheckpoint, openNote, orNothing, parseCheckpoint, proofText } from './note.ts'
 import { proveInclusion } from './prover.ts'
 import { growTree, type TreeLog } from './trees.ts'
 

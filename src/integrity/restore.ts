@@ -13,7 +13,6 @@ import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { appendLines } from '#lib/json.ts'
 import { inTransaction, withAdvisoryLock } from '#postgres/transaction.ts'
-import { companiesOfFiles, companyOrigin } from './checkpoint.ts'
 import { openKeyRing, type RingPlace, type SealKeyRing } from './checkpoint-keys.ts'
 import { lastStoredCheckpoint, ledgerCheckpoints, type SignedCheckpoint } from './checkpoint-log.ts'
 import { countGeneration, treeWith } from './checkpoints.ts'
@@ -27,6 +26,7 @@ import {
   writeInstallationNote,
 } from './installation-check.ts'
 import { computeRoot } from './merkle.ts'
+import { companiesOfFiles, companyOrigin } from './note.ts'
 import {
   type KeptStatement,
   lastStatements,

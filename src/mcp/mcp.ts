@@ -1,21 +1,143 @@
 import {
   createMcpHandler,
+  type GetPromptResult,
   isLegacyRequest,
+  type Prompt,
   ProtocolError,
   ProtocolErrorCode,
   Server,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
-import { type ApiServices, authenticate, getAdmission, getCaller, MAX_BODY_BYTES } from '#api/api-route.ts'
+import { type ApiServices, authenticate, type Caller, getAdmission, getCaller, MAX_BODY_BYTES } from '#api/api-route.ts'
+import { V1_ROUTES } from '#api/api-v1.ts'
+import { createContract } from '#api/contract/contract-document.ts'
+import { guidesIn, readGuide } from '#api/docs/guides.tsx'
+import { createSubjectFilter } from '#api/v1/event-routes.ts'
 import { chargeRead, companyBodyBudget, jsonBodyUpTo, limitLargeRequests } from '#http/bodies.ts'
 import { forbidCaching, limitUnauthenticatedBy, mountRoutes, requireHttps } from '#http/edge.ts'
 import { Problem, problemOfReason, toHttpMessage } from '#http/problems.ts'
 import type { LogError } from '#lib/errors.ts'
-import { createToolCaller } from './call-tool.ts'
-import { PROMPTS, promptMessages } from './prompts.ts'
-import { EVENTS_RESOURCE, type Knowledge, knowledgeOf, readEvents } from './resources.ts'
-import type { AgentTool } from './tools.ts'
+import { type AgentTool, createToolCaller, toolsOf } from './tools.ts'
+
+interface WrittenPrompt extends Prompt {
+  readonly name: string
+  readonly text: string
+}
+
+const PROMPTS: readonly WrittenPrompt[] = [
+  {
+    name: 'reconcile_day',
+    title: 'Conferir o dia',
+    description: 'Confere as vendas de um dia com os caixas e com o que entrou no financeiro.',
+    arguments: [{ name: 'day', description: 'O dia, AAAA-MM-DD.', required: true }],
+    text: 'Confira o dia {day}. Some as vendas com listSales (sold_from e sold_to nesse dia, todas as páginas), sem as canceladas, por forma de pagamento. Some as devoluções com listReturns. Compare com as sessões de listCashSessions e com getSummary do mesmo dia. Mostre uma tabela por forma de pagamento e liste cada diferença, com os ids. Só leia: não altere nada.',
+  },
+  {
+    name: 'customer_debt',
+    title: 'O que um cliente deve',
+    description: 'Diz o que um cliente deve, o que está vencido e o que já pagou.',
+    arguments: [{ name: 'customer', description: 'Nome, documento ou id do cliente.', required: true }],
+    text: 'Diga o que o cliente "{customer}" deve. Ache-o com listCustomers ou getCustomer; se houver mais de um, pergunte qual. Liste as contas com listReceivables (customer_id), todas as páginas: em aberto, vencidas e os pagamentos de cada uma. Veja o crédito com getCustomerCredit. Mostre o total, o vencido e as datas. Só leia: não altere nada.',
+  },
+  {
+    name: 'price_list',
+    title: 'Lista de preços',
+    description: 'Monta a lista de preços dos produtos ativos.',
+    arguments: [{ name: 'category', description: 'Só desta categoria; sem ela, de todas.', required: false }],
+    text: 'Monte a lista de preços dos produtos ativos. Categoria: {category}. Leia as categorias com listCategories e os produtos com listCatalogItems, todas as páginas. Mostre, por categoria e em ordem alfabética, nome, unidade e preço, sem custos. Só leia: não altere nada.',
+  },
+]
+
+const LONGEST = 200
+
+function promptMessages(name: string, given: Readonly<Record<string, string>>): GetPromptResult {
+  const prompt = PROMPTS.find((each) => each.name === name)
+  if (!prompt)
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Roteiro desconhecido: ${name.slice(0, LONGEST)}`)
+  const text = (prompt.arguments ?? []).reduce((written, argument) => {
+    const value = given[argument.name]?.trim() ?? ''
+    if (value.length > LONGEST || (value === '' && argument.required))
+      throw new ProtocolError(
+        ProtocolErrorCode.InvalidParams,
+        `Informe ${argument.name}, com até ${LONGEST} caracteres`,
+      )
+    return written.replaceAll(`{${argument.name}}`, () => value || 'todas')
+  }, prompt.text)
+  return { description: prompt.description, messages: [{ role: 'user', content: { type: 'text', text } }] }
+}
+
+interface TextResource {
+  readonly uri: string
+  readonly name: string
+  readonly title: string
+  readonly mimeType: string
+  readonly read: () => string
+}
+
+interface Knowledge {
+  readonly tools: ReadonlyMap<string, AgentTool>
+  readonly contract: TextResource
+  readonly guides: readonly TextResource[]
+}
+
+function knowledgeOf(publicUrl: string): Knowledge {
+  const document = createContract(V1_ROUTES, publicUrl)
+  const text = JSON.stringify(document)
+  return {
+    tools: toolsOf(document),
+    contract: {
+      uri: 'tillbook://contract',
+      name: 'contract',
+      title: 'Contrato da API (OpenAPI)',
+      mimeType: 'application/json',
+      read: () => text,
+    },
+    guides: guidesIn('pt-BR').map((name) => ({
+      uri: `tillbook://guide/${name}`,
+      name: `guide/${name}`,
+      title: `Guia: ${name}`,
+      mimeType: 'text/markdown',
+      read: () => readGuide(name, 'pt-BR'),
+    })),
+  }
+}
+
+const EVENTS_RESOURCE = {
+  uriTemplate: 'tillbook://events{?after}',
+  name: 'events',
+  title: 'Eventos da empresa',
+  description: 'O que aconteceu depois da revisão `after`, na ordem do livro, dos cadastros que a chave lê.',
+  mimeType: 'application/json',
+}
+
+const [EVENTS_URI, LONGEST_URI] = [/^tillbook:\/\/events(?:\?after=(-1|0|[1-9]\d{0,14}))?$/, 100] as const
+
+/**
+ * Events after a revision, as the event stream sends them: sealed, and of the records that the key reads.
+ * `meta.next_after` is the cursor of the next page.
+ */
+async function readEvents(
+  { webhooks: { feed } }: Pick<ApiServices, 'webhooks'>,
+  uri: string,
+  caller: Caller,
+  head: number,
+): Promise<string> {
+  const found = uri.length > LONGEST_URI ? null : EVENTS_URI.exec(uri)
+  if (!found)
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Recurso desconhecido: ${uri.slice(0, LONGEST_URI)}`)
+  const isReadable = createSubjectFilter(caller)
+  const after = Number(found[1] ?? -1)
+  const { companyId } = caller
+  const { events, seenTo } =
+    after < head
+      ? await feed.read({ companyId, after, head, opened: null, messages: null })
+      : { events: [], seenTo: after }
+  const data = events.flatMap(({ subject, frame }) => (frame && isReadable(subject) ? [eventIn(frame)] : []))
+  return `{"data":[${data.join(',')}],"meta":{"next_after":${seenTo},"has_more":${seenTo < head}}}`
+}
+
+const eventIn = (frame: Buffer): string => frame.toString('utf8', frame.indexOf('{')).trimEnd()
 
 export const MCP = '/mcp'
 

@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type * as z from 'zod'
-import { FirstRunInput } from '#access/first-run.ts'
+import { FirstRunInput } from '#access/one-time-links.ts'
 import { type Refusal, refuse } from '#domain/refusals.ts'
 import { toHttpStatus } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'

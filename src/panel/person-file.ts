@@ -4,10 +4,10 @@ import type { Request, RequestHandler, Response } from 'express'
 import type { PanelSession } from '#access/sessions.ts'
 import { formatDateTimeSeconds } from '#domain/person-values.ts'
 import { may, mayUnmasked } from '#domain/rights.ts'
+import { escapeHtml } from '#domain/text.ts'
 import { JSON_TYPE } from '#http/answers.ts'
 import { Problem } from '#http/problems.ts'
 import { recordDownload } from '#integrity/audit-pack.ts'
-import { escapeHtml } from '#lib/escaping.ts'
 import { createKeyedSemaphore } from '#lib/fair-sharing.ts'
 import {
   type ExportedList,

@@ -3,8 +3,14 @@ import { type OpenedLink, SHARED } from '#access/shared-links.ts'
 import { dateInZone } from '#domain/instant.ts'
 import { formatDateTime } from '#domain/person-values.ts'
 import { mayUnmasked, toRolePermissions } from '#domain/rights.ts'
-import type { HttpRoute } from '#http/edge.ts'
-import { limitUnauthenticatedBy, mountRoutes, problemHandler, rateLimitProblem, requireHttps } from '#http/edge.ts'
+import {
+  type HttpRoute,
+  limitUnauthenticatedBy,
+  mountRoutes,
+  problemHandler,
+  rateLimitProblem,
+  requireHttps,
+} from '#http/edge.ts'
 import { pathId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { makeEventReceipt, makeSaleReceipt, RECEIPT_PAGE, type Receipt } from '#integrity/sale-receipts.ts'
@@ -14,7 +20,7 @@ import type { CompanyObject } from '#projections/companies.ts'
 import type { CustomerObject } from '#projections/people.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { getRow } from '#queries/event-queries.ts'
-import { loadMonth } from '#queries/month-closing.ts'
+import { loadMonth } from '#queries/finance-summary.ts'
 import { getCustomer } from '#queries/person-queries.ts'
 import { presentSource, Reader } from '#queries/reader.ts'
 import { getSale } from '#queries/sale-queries.ts'

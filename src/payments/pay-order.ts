@@ -30,7 +30,8 @@ import { findStore, type StoreAccess } from '#queries/company-queries.ts'
 import { findPayableOrder } from '#queries/order-queries.ts'
 import { fullReader } from '#queries/reader.ts'
 import { AddressInput, Document } from '#records/persons.ts'
-import { cancelLatePayments, endOtherMode, isOfOtherMode, OTHER_MODE, toPaymentRecord } from './apply-payment.ts'
+import { cancelLatePayments, endOtherMode, isOfOtherMode, OTHER_MODE, toPaymentRecord } from './notifications.ts'
+import { paymentRequest } from './provider-client.ts'
 import {
   type CardOptions,
   type NewPayment,
@@ -46,7 +47,6 @@ import {
   ProviderUnavailable,
   StoreNotConnected,
 } from './provider-port.ts'
-import { paymentRequest } from './provider-requests.ts'
 import { accountAt } from './store-connections.ts'
 
 const { zip: Zip, state: State } = AddressInput.shape

@@ -16,8 +16,9 @@ import type { OrderObject } from '#projections/orders.ts'
 import { findStore } from '#queries/company-queries.ts'
 import { findPayableOrder } from '#queries/order-queries.ts'
 import { fullReader } from '#queries/reader.ts'
-import { type ExpectedPayment, matchesOrder, toListedRefund, toPaymentRecord } from './apply-payment.ts'
+import { type ExpectedPayment, matchesOrder, toListedRefund, toPaymentRecord } from './notifications.ts'
 import { formatMisconfiguration, formatProviderReason, toProviderAccount } from './pay-order.ts'
+import { refundRequest } from './provider-client.ts'
 import {
   type PaymentProvider,
   type ProviderAccount,
@@ -27,7 +28,6 @@ import {
   ProviderRefused,
   ProviderUnavailable,
 } from './provider-port.ts'
-import { refundRequest } from './provider-requests.ts'
 
 interface Refunding {
   readonly pool: Database

@@ -11,9 +11,8 @@ import { type Repetition, recordsEvents, repeat } from '#lib/background-loops.ts
 import type { LogError } from '#lib/errors.ts'
 import { type StoreSecrets, storeSecrets } from '#projections/stores.ts'
 import type { StoreAccess } from '#queries/company-queries.ts'
-import { createProviderTransport } from './provider-client.ts'
+import { createProviderTransport, PROVIDER_ORIGIN } from './provider-client.ts'
 import { type PaymentProvider, type ProviderAccount, ProviderUnavailable } from './provider-port.ts'
-import { PROVIDER_ORIGIN } from './provider-requests.ts'
 
 /** From the call to the last byte of the response. */
 const TIMEOUT_MS = 10_000

@@ -24,7 +24,7 @@ import {
   isOfOtherMode,
   matchesOrder,
   OTHER_MODE,
-} from './apply-payment.ts'
+} from './notifications.ts'
 import {
   type PaymentProvider,
   type ProviderAccount,

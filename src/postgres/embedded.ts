@@ -11,7 +11,7 @@ import pg from 'pg'
 import { retry } from '#lib/background-loops.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { type Cluster, prepareCluster, SUPERUSER } from './cluster.ts'
-import { deriveServicePassword, ensureServiceRole, SERVICE_ROLE } from './privileges.ts'
+import { deriveServicePassword, ensureServiceRole, SERVICE_ROLE } from './migrate.ts'
 
 /** A killed server replays its log before it accepts connections: minutes, after a busy day on a slow disk. */
 const RECOVERY_TIMEOUT_SECONDS = 600

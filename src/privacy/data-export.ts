@@ -1,5 +1,5 @@
-import type { OpenSession } from '#access/find-session.ts'
 import { toLoginAccount } from '#access/login-limits.ts'
+import type { OpenSession } from '#access/open-sessions.ts'
 import type { SecondFactor } from '#access/second-factors.ts'
 import type { PersonKind } from '#domain/person-values.ts'
 import type { RecordKind } from '#domain/record-values.ts'

@@ -15,13 +15,15 @@ import { asSystem } from '#ledger/write/run.ts'
 import { type LogError, Unavailable } from '#lib/errors.ts'
 import { hasRepeatedMember } from '#lib/json.ts'
 import type { MemoryBudget } from '#lib/memory.ts'
-import { applyPayment, matchesOrder, type PaymentOutcome } from '#payments/apply-payment.ts'
 import {
+  applyPayment,
   isSigned,
+  matchesOrder,
   type NotificationOutcomeRecord,
+  type PaymentOutcome,
   recordArrival,
   recordConclusion,
-} from '#payments/notification-log.ts'
+} from '#payments/notifications.ts'
 import type { ProviderPayment } from '#payments/provider-port.ts'
 import { accountAt } from '#payments/store-connections.ts'
 import { findStore, type StoreAccess } from '#queries/company-queries.ts'

@@ -4,7 +4,7 @@ import { Money } from '#domain/money.ts'
 import { ACCOUNT_PAYMENT_KINDS, PAYMENT_METHOD_NAMES } from '#domain/payment-rules.ts'
 import { MetadataInput } from '#domain/record-values.ts'
 import { boundedText, ExternalId, Id, NewExternalId } from '#domain/text.ts'
-import { ACCOUNT_ORIGINS } from '#events/account-events.ts'
+import { ACCOUNT_ORIGINS } from '#events/person-events.ts'
 import {
   Amount,
   ContractMetadata,

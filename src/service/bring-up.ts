@@ -11,8 +11,7 @@ import type { ReadModel } from '#ledger/projection.ts'
 import { assertNotOlder } from '#ledger/rebuild/version.ts'
 import { IncompatibleVersion } from '#lib/errors.ts'
 import { newId } from '#lib/ids.ts'
-import { migrateAsOwner } from '#postgres/migrate.ts'
-import { assertLeast } from '#postgres/privileges.ts'
+import { assertLeast, migrateAsOwner } from '#postgres/migrate.ts'
 import type { OwnerConnection } from './maintenance-connection.ts'
 
 export interface BringUpOptions extends OwnerConnection {

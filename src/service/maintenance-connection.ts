@@ -1,11 +1,11 @@
 import type { Pool } from 'pg'
 import { compareChanges, type VerifiedRevision } from '#integrity/table-checks.ts'
 import { NEXT_SCHEMA, PARALLEL, type RebuildOptions } from '#ledger/rebuild/build.ts'
-import { type TablesVerification, type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/verify-tables.ts'
+import { type TablesVerification, type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/rebuild.ts'
 import { runPaced, type WorkPace } from '#lib/background-loops.ts'
 import { UnsupportedPostgres } from '#lib/errors.ts'
+import { isDenied, ownerOfReadModel } from '#postgres/migrate.ts'
 import { type PoolOptions, withPool } from '#postgres/pool.ts'
-import { isDenied, ownerOfReadModel } from '#postgres/privileges.ts'
 
 /** One holds the lock and one a snapshot for the comparison, besides those that replay companies in parallel. */
 const BUILD_CONNECTIONS = 2

@@ -26,8 +26,14 @@ import type { PaymentProvider } from '#payments/provider-port.ts'
 import { type ProviderConnector, startRenewals } from '#payments/store-connections.ts'
 import { startSweep } from '#payments/sweep.ts'
 import { keepStatistics } from '#postgres/requirements.ts'
-import { eraseLateWrites, LATE_WRITES_EVERY_MS, scheduleDueErasures } from '#privacy/due-erasures.ts'
-import { createErasureList, type ErasureList, eraseRestoredPersons } from '#privacy/erasure-list.ts'
+import {
+  createErasureList,
+  type ErasureList,
+  eraseLateWrites,
+  eraseRestoredPersons,
+  LATE_WRITES_EVERY_MS,
+  scheduleDueErasures,
+} from '#privacy/erasures.ts'
 import { refreshAllSalesRollups } from '#projections/sales-rollups.ts'
 import { countRefusedConnections } from '#queries/company-queries.ts'
 import { readBacklog } from '#webhooks/delivery-leases.ts'

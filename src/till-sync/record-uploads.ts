@@ -4,7 +4,7 @@ import {
   type DraftWarning,
   OfflineCustomerInput,
   OfflineItemInput,
-} from '#commands/create-offline-records.ts'
+} from '#commands/offline-sale-input.ts'
 import { type Refusal, refuseInvalid } from '#domain/refusals.ts'
 import { parseInput } from '#http/problems.ts'
 import { type Invocation, invoke } from '#ledger/command.ts'

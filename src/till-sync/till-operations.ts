@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import { CashMovementInput } from '#commands/cash-commands.ts'
-import { OfflineCustomerInput, OfflineItemInput } from '#commands/create-offline-records.ts'
-import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
+import { OfflineCustomerInput, OfflineItemInput, OfflineSaleInput } from '#commands/offline-sale-input.ts'
 import { OfflineReturnInput } from '#commands/record-offline-return.ts'
 import { ChainPlace, TillInput } from '#commands/till-commands.ts'
 import { TILL_ROLES } from '#domain/rights.ts'

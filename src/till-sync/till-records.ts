@@ -1,7 +1,7 @@
 import type { SyncSession } from '#access/till-access.ts'
 import { CashMovementInput, closeCashSession, recordCashMovement } from '#commands/cash-commands.ts'
+import type { ReturnRefusal } from '#commands/offline-returns.ts'
 import { OfflineReturnInput, recordOfflineReturn } from '#commands/record-offline-return.ts'
-import type { ReturnRefusal } from '#commands/reverse-return.ts'
 import { type Refusal, refuseInvalid } from '#domain/refusals.ts'
 import { parseInput } from '#http/problems.ts'
 import type { Invocation } from '#ledger/command.ts'

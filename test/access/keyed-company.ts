@@ -1,10 +1,10 @@
 import { KEY_BYTES, newKey } from '#access/api-authenticator.ts'
-import { createApiKey } from '#commands/api-key-commands.ts'
 import { registerCompany } from '#commands/company-commands.ts'
+import { createApiKey } from '#commands/webhook-commands.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
-import type { ApiKeyObject } from '#projections/api-keys.ts'
+import type { ApiKeyObject } from '#projections/webhooks.ts'
 import type { Core } from '#service/core.ts'
 import { companyRegistered } from '../support/facts.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool, QueryConfig } from 'pg'
 import { type ApiAuthenticator, type AuthenticatedCall, createApiAuthenticator } from '#access/api-authenticator.ts'
-import { createPanelGate, type PanelLimits } from '#access/panel-quota.ts'
+import { createPanelGate, type PanelLimits } from '#access/open-sessions.ts'
 import { createSessions, type Sessions } from '#access/sessions.ts'
 import { addDays, dateInZone, startOfDay } from '#domain/instant.ts'
 import { Unavailable } from '#lib/errors.ts'

@@ -1,5 +1,5 @@
 import { createStore } from '#commands/store-commands.ts'
-import { applyPayment } from '#payments/apply-payment.ts'
+import { applyPayment } from '#payments/notifications.ts'
 import type { ProviderPayment } from '#payments/provider-port.ts'
 import type { Json, Reply, TestApi, TestCompany } from '../support/api.ts'
 import { createMemoryProvider, type MemoryProvider } from '../support/memory-provider.ts'

@@ -185,7 +185,7 @@ describe('two processes on one database', () => {
         services.map(({ url }) => send(`${url}/api/v1/me`, 'GET', undefined, { authorization: `Bearer ${key}` })),
       )
     expect(statuses(await ask())).to.deep.equal({ 200: 2 })
-    const { revokeApiKey } = await import('#commands/api-key-commands.ts')
+    const { revokeApiKey } = await import('#commands/webhook-commands.ts')
     await company.run(revokeApiKey, { id })
     expect(statuses(await ask())).to.deep.equal({ 401: 2 })
   })

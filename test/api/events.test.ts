@@ -3,12 +3,18 @@ import { Socket } from 'node:net'
 import { mock } from 'node:test'
 import { expect } from 'chai'
 import { eventStreamRoute } from '#api/v1/event-routes.ts'
-import { revokeApiKey } from '#commands/api-key-commands.ts'
 import { createUser } from '#commands/user-commands.ts'
+import { revokeApiKey } from '#commands/webhook-commands.ts'
 import type { Scope } from '#domain/rights.ts'
-import { type Checkpoint, parseCheckpoint } from '#integrity/checkpoint.ts'
 import { appenderFrom, isConsistent, isIncluded, leafHash, type TreeHead } from '#integrity/merkle.ts'
-import { openNote, parseVkey, type VerifierKey, verifierKey } from '#integrity/note.ts'
+import {
+  type Checkpoint,
+  openNote,
+  parseCheckpoint,
+  parseVkey,
+  type VerifierKey,
+  verifierKey,
+} from '#integrity/note.ts'
 import { hashEnvelope } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { Unavailable } from '#lib/errors.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { revokeApiKey } from '#commands/api-key-commands.ts'
 import { createStore, updateStore } from '#commands/store-commands.ts'
+import { revokeApiKey } from '#commands/webhook-commands.ts'
 import {
   ProviderConflict,
   ProviderMisconfigured,

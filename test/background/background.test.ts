@@ -14,8 +14,7 @@ import {
   repeat,
   workInTurn,
 } from '#lib/background-loops.ts'
-import { eraseDuePersons, eraseLateWrites } from '#privacy/due-erasures.ts'
-import { eraseRestoredPersons } from '#privacy/erasure-list.ts'
+import { eraseDuePersons, eraseLateWrites, eraseRestoredPersons } from '#privacy/erasures.ts'
 import { refreshAllSalesRollups } from '#projections/sales-rollups.ts'
 import { purgeOnSchedule } from '#service/process-roles.ts'
 import type { LeasedDelivery } from '#webhooks/delivery-leases.ts'

@@ -7,7 +7,7 @@ import { loadClockCorrections, timeline, withPastCompany } from '#integrity/as-o
 import { verifyLedger } from '#integrity/verify.ts'
 import { streamName } from '#ledger/command.ts'
 import type { EventStore } from '#ledger/port.ts'
-import { catchUpCompany } from '#ledger/write/catch-up.ts'
+import { catchUpCompany } from '#ledger/write/attempt.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { fullReader } from '#queries/reader.ts'
 import { outbox } from '#webhooks/outbox.ts'

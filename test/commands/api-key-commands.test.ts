@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { newKey } from '#access/api-authenticator.ts'
-import { CreateApiKeyInput, createApiKey, MAX_ACTIVE_KEYS, revokeApiKey } from '#commands/api-key-commands.ts'
+import { CreateApiKeyInput, createApiKey, MAX_ACTIVE_KEYS, revokeApiKey } from '#commands/webhook-commands.ts'
 import { event } from '#events/catalogue.ts'
-import { apiKeySecrets } from '#projections/api-keys.ts'
+import { apiKeySecrets } from '#projections/webhooks.ts'
 import { companyRegistered } from '../support/facts.ts'
 import { COMPANY_ID, FIRST_NEW_ID, given, minute } from '../support/given.ts'
 

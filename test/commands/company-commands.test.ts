@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { createApiKey } from '#commands/api-key-commands.ts'
 import {
   correctClock,
   deleteCompanyLogo,
@@ -15,6 +14,7 @@ import {
   updateCompany,
 } from '#commands/company-commands.ts'
 import { registerSale } from '#commands/register-sale.ts'
+import { createApiKey } from '#commands/webhook-commands.ts'
 import { addMilliseconds } from '#domain/instant.ts'
 import { event } from '#events/catalogue.ts'
 import { ownCompany } from '#projections/companies.ts'

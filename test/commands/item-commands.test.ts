@@ -10,7 +10,7 @@ import {
   UpdateItemInput,
   updateItem,
 } from '#commands/item-commands.ts'
-import { ItemChanges } from '#commands/item-input.ts'
+import { ItemChanges } from '#commands/record-commands.ts'
 import { fromThousandths } from '#domain/money.ts'
 import { describeIssues, type Problems } from '#domain/refusals.ts'
 import { type DataOf, event } from '#events/catalogue.ts'

@@ -7,8 +7,8 @@ import {
   UpdateItemInput,
   updateItem,
 } from '#commands/item-commands.ts'
-import type { Warning } from '#commands/item-input.ts'
 import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
+import type { Warning } from '#commands/record-commands.ts'
 import { recordOfflineSale } from '#commands/record-offline-sale.ts'
 import { recordStockMovement, StockMovementInput } from '#commands/stock-commands.ts'
 import { event } from '#events/catalogue.ts'

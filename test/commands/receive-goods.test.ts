@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { ReceiveGoodsInput, receiveGoods } from '#commands/receive-goods.ts'
-import { createNfeXml } from '#demo/companies/demo-nfe.ts'
+import { createNfeXml } from '#demo/companies/demo-seed.ts'
 import { refuse } from '#domain/refusals.ts'
 import { type DataOf, type EventName, event } from '#events/catalogue.ts'
 import { grantAll, isRefusal, type Permit } from '#ledger/command.ts'

@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import type { ZodType } from 'zod'
 import { CategoryChanges, CreateCategoryInput, ReplaceCategoryInput } from '#commands/category-commands.ts'
 import { CreateItemInput, ReplaceItemInput } from '#commands/item-commands.ts'
-import { ItemChanges } from '#commands/item-input.ts'
 import { OrderInput } from '#commands/order-commands.ts'
 import {
   CreateCustomerInput,
@@ -20,7 +19,7 @@ import {
   ReplacePayableInput,
   ReplaceReceivableInput,
 } from '#commands/receivables-payables.ts'
-import { atExternalId } from '#commands/record-commands.ts'
+import { atExternalId, ItemChanges } from '#commands/record-commands.ts'
 import { describeIssues, refuse } from '#domain/refusals.ts'
 
 const refusal = (message: string) =>

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '#demo/provider-sandbox/sandbox-console.tsx'
-import { isSigned } from '#payments/notification-log.ts'
+import { isSigned } from '#payments/notifications.ts'
 import { type Json, type Reply, send } from '../support/api.ts'
 import { until } from '../support/wait.ts'
 

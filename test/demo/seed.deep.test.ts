@@ -10,12 +10,12 @@ import {
   newKey,
 } from '#access/api-authenticator.ts'
 import { verifyPassword } from '#access/passwords.ts'
-import { createApiKey, MAX_ACTIVE_KEYS, revokeApiKey } from '#commands/api-key-commands.ts'
 import { CreateCategoryInput } from '#commands/category-commands.ts'
 import { RegisterCompanyInput, registerCompany } from '#commands/company-commands.ts'
 import { ReplaceItemInput, replaceItem } from '#commands/item-commands.ts'
 import { ReplaceCustomerInput, replaceCustomer } from '#commands/person-commands.ts'
 import { CreatePaymentTypeInput, CreateStoreInput, updateStore } from '#commands/store-commands.ts'
+import { createApiKey, MAX_ACTIVE_KEYS, revokeApiKey } from '#commands/webhook-commands.ts'
 import { DEMO_COMPANIES, monthOfSales } from '#demo/companies/demo-companies.ts'
 import { type DemoFile, seedDemo } from '#demo/companies/demo-seed.ts'
 import { SCOPES } from '#domain/rights.ts'

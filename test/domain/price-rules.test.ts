@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { applyPriceRule, PriceRule, priceByUnit } from '#domain/price-rules.ts'
+import { applyPriceRule, PriceRule, priceByUnit } from '#domain/prices.ts'
 
 const percent = (amount: number, ending: number | null = null) => ({ kind: 'percent', amount, ending }) as const
 const cost = (amount: number, ending: number | null = null) => ({ kind: 'cost', amount, ending }) as const

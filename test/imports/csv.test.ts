@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { csvRow } from '#lib/escaping.ts'
+import { csvRow } from '#domain/text.ts'
 import { type CsvLimits, createCsvReader } from '#panel/import/sheet.ts'
 import { explore, TITLE } from '../support/random.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { neutralizeFormulas, restoreFormulas } from '#lib/escaping.ts'
+import { neutralizeFormulas, restoreFormulas } from '#domain/text.ts'
 import { explore, TITLE } from '../support/random.ts'
 
 /** Characters of texts and formulas. */

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { chmod, copyFile, cp, mkdir, readFile, rename, symlink } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { projectRoot } from '#lib/own-program.ts'
+import { projectRoot } from '#lib/files.ts'
 
 const run = promisify(execFile)
 const ROOT = projectRoot()

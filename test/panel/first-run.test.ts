@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createFirstRun } from '#access/first-run.ts'
+import { createFirstRun } from '#access/one-time-links.ts'
 import { browser, problemsIn, textIn, userWithBrowser } from '../support/panel.ts'
 import { OWN_DATABASE, useApi } from '../support/use-api.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createNfeXml, type NfeXmlOptions } from '#demo/companies/demo-nfe.ts'
+import { createNfeXml, type NfeXmlOptions } from '#demo/companies/demo-seed.ts'
 import { plainText, uploadFile } from '../support/import-file.ts'
 import { hiddenFields, panelUser, usePanelUser } from '../support/panel.ts'
 

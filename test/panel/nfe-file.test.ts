@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import iconv from 'iconv-lite'
-import { createNfeXml, type NfeXmlOptions } from '#demo/companies/demo-nfe.ts'
-import { formatDocumentNumber } from '#domain/goods-cost.ts'
+import { createNfeXml, type NfeXmlOptions } from '#demo/companies/demo-seed.ts'
+import { formatDocumentNumber } from '#domain/prices.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Nfe, readNfe } from '#panel/import/nfe-file.ts'
 

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { expect } from 'chai'
 import { describeIssues } from '#domain/refusals.ts'
-import { isSigned } from '#payments/notification-log.ts'
+import { isSigned } from '#payments/notifications.ts'
 import { PayInput, toPayer } from '#payments/pay-order.ts'
 
 const problemsOf = (input: object) => {

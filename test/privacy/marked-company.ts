@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { createPasswordLinks } from '#access/emailed-links.ts'
 import { createLogin } from '#access/login.ts'
+import { createPasswordLinks } from '#access/one-time-links.ts'
 import { inviteUser } from '#commands/invitation-commands.ts'
 import { createStore } from '#commands/store-commands.ts'
 import { resolveRefusedSale } from '#privacy/refused-sales.ts'

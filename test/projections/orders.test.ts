@@ -3,9 +3,9 @@ import { acknowledgeAlarm } from '#commands/order-commands.ts'
 import { inZone } from '#domain/instant.ts'
 import { event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/command.ts'
+import { nsuKey, paymentProofByKey, pixKey, toPaymentProof } from '#projections/cash-takings.ts'
 import { paymentByKey } from '#projections/order-payments.ts'
 import { type OrderObject, orderByExternalId, orderById } from '#projections/orders.ts'
-import { nsuKey, paymentProofByKey, pixKey, toPaymentProof } from '#projections/payment-proofs.ts'
 import {
   approved,
   attemptId,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { companyOrigin } from '#integrity/checkpoint.ts'
+import { companyOrigin } from '#integrity/note.ts'
 import { type Receipt, toReceiptDigits } from '#integrity/sale-receipts.ts'
 import { canonicalJson } from '#ledger/command.ts'
 import { explore, TITLE } from '../support/random.ts'

@@ -1,7 +1,7 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { expect } from 'chai'
-import { checkpointPath, SealsUnwritable, sealingError } from '#integrity/checkpoint.ts'
 import { loadInstallationId } from '#integrity/installation.ts'
+import { checkpointPath, SealsUnwritable, sealingError } from '#integrity/note.ts'
 import { covering, makeSaleReceipt, type Receipt, toReceiptDigits } from '#integrity/sale-receipts.ts'
 import { LedgerNotIntact } from '#integrity/verify.ts'
 import type { Envelope } from '#ledger/command.ts'

@@ -5,8 +5,9 @@ import { updateCustomer } from '#commands/person-commands.ts'
 import { type Refusal, refuse } from '#domain/refusals.ts'
 import { event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { plainSql } from '#postgres/table-marks.ts'
+import { plainSql } from '#ledger/table.ts'
 import { readModel } from '#projections/index.ts'
+import { getRequest } from '#queries/api-key-queries.ts'
 import { listCategories } from '#queries/item-queries.ts'
 import {
   type ListOrder,
@@ -18,7 +19,6 @@ import {
 import { customerListing, listCustomers, listDeletedCustomers, listPersonsByName } from '#queries/person-queries.ts'
 import { fullReader, presentSource, Reader, type ReadSource, type Sight, WHOLE } from '#queries/reader.ts'
 import { NEWEST_FIRST, ORDER_BY_CHANGE, ORDER_BY_ID, ORDER_BY_NAME, type Page } from '#queries/record-queries.ts'
-import { getRequest } from '#queries/request-queries.ts'
 import { getTableRule, OWN_ROLLUPS, OWN_ROWS, RULES, type Rule } from '#queries/tables.ts'
 import { figuresIn } from '../figures/parse.ts'
 import { ownerUrlOf, useDatabase } from '../support/database.ts'

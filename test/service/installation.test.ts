@@ -7,7 +7,7 @@ import { writeRequest } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { countedWriter } from '#service/metrics.ts'
 import { watchInstallation } from '#service/process.ts'
-import { limitRepetitions } from '#service/service-log.ts'
+import { limitRepetitions } from '#service/service.ts'
 import { answeringWriter } from '../support/answering-writer.ts'
 
 /** Actions of a process for the result of its first installation check, and of the next one. */

@@ -16,7 +16,7 @@ import { attestationStatuses, noteAttestors } from '#integrity/attestations.ts'
 import { attestorNames } from '#integrity/attestor-settings.ts'
 import type { NamedAttestor } from '#integrity/attestors.ts'
 import { createProofServices } from '#integrity/sale-receipts.ts'
-import { createErasureList } from '#privacy/erasure-list.ts'
+import { createErasureList } from '#privacy/erasures.ts'
 import { createApp } from '#service/interfaces.ts'
 import { createMetrics, type Metrics, serveMetrics } from '#service/metrics.ts'
 import {
@@ -28,7 +28,7 @@ import {
   startProjector,
   tellOperator,
 } from '#service/process-roles.ts'
-import { errorRecord } from '#service/service-log.ts'
+import { errorRecord } from '#service/service.ts'
 import { type Reply, send, startApi, type TestApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { noProvider } from '../support/memory-provider.ts'

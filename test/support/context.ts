@@ -1,5 +1,4 @@
-import { createProgress } from '#cli/terminal.ts'
-import type { Context } from '#cli/verb.ts'
+import { type Context, createProgress } from '#cli/verb.ts'
 import { type Config, readConfig } from '#config/config.ts'
 import { readerOfCore } from '#service/command-reader.ts'
 import type { Core } from '#service/core.ts'

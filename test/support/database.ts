@@ -1,6 +1,6 @@
 import { before } from 'mocha'
 import pg from 'pg'
-import { SERVICE_ROLE } from '#postgres/privileges.ts'
+import { SERVICE_ROLE } from '#postgres/migrate.ts'
 import { onDatabase } from './server.ts'
 import { until } from './wait.ts'
 

@@ -1,12 +1,18 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { companyOrigin, formatCheckpoint, proofText } from '#integrity/checkpoint.ts'
 import { appenderFrom, type Hashes, inclusionProof, leafHash } from '#integrity/merkle.ts'
-import { hashPublicKey, type NoteSigner, signNote } from '#integrity/note.ts'
+import {
+  companyOrigin,
+  formatCheckpoint,
+  hashPublicKey,
+  type NoteSigner,
+  proofText,
+  signNote,
+} from '#integrity/note.ts'
 import type { ProvedEvent, Receipt } from '#integrity/sale-receipts.ts'
 import { type Envelope, GENESIS_HASH, hashEnvelope } from '#ledger/command.ts'
-import { projectRoot } from '#lib/own-program.ts'
+import { projectRoot } from '#lib/files.ts'
 import type { TrustedKeys } from '#public/receipt-page.tsx'
 
 type Verdict =

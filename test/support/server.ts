@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { startEmbedded } from '#postgres/embedded.ts'
-import { ensureServiceRole, SERVICE_ROLE } from '#postgres/privileges.ts'
+import { ensureServiceRole, SERVICE_ROLE } from '#postgres/migrate.ts'
 import { stopLeftOver } from './find-embedded.ts'
 
 /** Postgres of a test run. */

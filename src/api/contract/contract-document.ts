@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
 import * as z from 'zod'
 import { createDocument, type oas31, type ZodOpenApiOverrideContext, type ZodOpenApiPathsObject } from 'zod-openapi'
-import { WARNING_CODES } from '#commands/item-input.ts'
+import { WARNING_CODES } from '#commands/record-commands.ts'
 import { getReadScope, isBasicEvent, WEBHOOK_EVENTS, type WebhookEvent } from '#events/catalogue.ts'
 import { type Compress, createFixedAnswer } from '#http/answers.ts'
 import { type LimitUnauthenticated, publicDocument } from '#http/edge.ts'

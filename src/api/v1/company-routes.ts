@@ -3,9 +3,8 @@ import { eraseTestData, MoveTestClockInput, moveTestClock } from '#commands/comp
 import { SCOPES } from '#domain/rights.ts'
 import { limitedText } from '#domain/text.ts'
 import { Problem } from '#http/problems.ts'
-import { getMe } from '#queries/api-key-queries.ts'
+import { ErrorCode, getMe, getRequest, listRequests, REQUEST_METHODS, RequestPath } from '#queries/api-key-queries.ts'
 import { getTestCompany } from '#queries/company-queries.ts'
-import { ErrorCode, getRequest, listRequests, REQUEST_METHODS, RequestPath } from '#queries/request-queries.ts'
 import { COMPANY_FIELDS } from '#records/company-settings.ts'
 import {
   Amount,
@@ -148,7 +147,7 @@ const callShape = {
   via: z.string().optional(),
 }
 
-/** A logged API request (queries/request-queries.ts). */
+/** A logged API request (queries/api-key-queries.ts). */
 const Call = z.strictObject(callShape).meta({ id: 'Call', examples: [callExample] })
 
 const CallWithBody = z

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { CalendarDate } from '#domain/instant.ts'
 import { PAYMENT_METHODS } from '#domain/payment-rules.ts'
-import { DIFFERENCE_REASONS } from '#events/cash-events.ts'
+import { DIFFERENCE_REASONS } from '#events/till-events.ts'
 import { Problem } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { CashSessionObject } from '#projections/cash-sessions.ts'

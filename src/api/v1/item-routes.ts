@@ -4,8 +4,11 @@ import {
   CreateCategoryInput,
   createCategory,
   deleteCategory,
+  deleteItemPicture,
+  PictureInput,
   ReplaceCategoryInput,
   replaceCategory,
+  setItemPicture,
   updateCategory,
 } from '#commands/category-commands.ts'
 import {
@@ -17,8 +20,7 @@ import {
   replaceItem,
   updateItem,
 } from '#commands/item-commands.ts'
-import { ItemChanges, itemWarnings } from '#commands/item-input.ts'
-import { deleteItemPicture, PictureInput, setItemPicture } from '#commands/item-picture.ts'
+import { ItemChanges, itemWarnings } from '#commands/record-commands.ts'
 import { pathId, withId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type CategoryObject, categoryByExternalId, type ItemObject, itemByExternalId } from '#projections/catalog.ts'

@@ -13,7 +13,7 @@ import { NOTIFICATION_OUTCOMES } from '#domain/order-states.ts'
 import { ONLINE_METHODS } from '#domain/payment-rules.ts'
 import { limitedText } from '#domain/text.ts'
 import { pathId, withId } from '#http/paths.ts'
-import { cancelWithProvider } from '#payments/apply-payment.ts'
+import { cancelWithProvider } from '#payments/notifications.ts'
 import { PayInput, type PaymentOptionsObject, paymentOptions, payOrder } from '#payments/pay-order.ts'
 import { refundOrder } from '#payments/refund-order.ts'
 import {

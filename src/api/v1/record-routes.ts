@@ -1,6 +1,5 @@
 import * as z from 'zod'
-import type { Warning } from '#commands/item-input.ts'
-import { atExternalId } from '#commands/record-commands.ts'
+import { atExternalId, type Warning } from '#commands/record-commands.ts'
 import type { Calendar } from '#domain/instant.ts'
 import type { PaymentLinks } from '#domain/order-states.ts'
 import type { Refusal, RefusalCode } from '#domain/refusals.ts'

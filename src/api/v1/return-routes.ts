@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { recordReturnDocument } from '#commands/fiscal-document-commands.ts'
+import { ReverseReturnBody, reverseReturn } from '#commands/offline-returns.ts'
 import { ReturnBody, returnGoods } from '#commands/return-goods.ts'
-import { ReverseReturnBody, reverseReturn } from '#commands/reverse-return.ts'
 import { OFFLINE_RETURN_WARNINGS } from '#events/sale-events.ts'
 import { pathId, withId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'

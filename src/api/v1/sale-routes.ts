@@ -1,8 +1,8 @@
 import * as z from 'zod'
 import { cancelSale } from '#commands/cancel-sale.ts'
 import { FiscalDocumentBody, recordFiscalDocument } from '#commands/fiscal-document-commands.ts'
-import { SaleRefunds } from '#commands/money-back.ts'
 import { assignSaleCustomer, registerSale, SaleCustomerBody, SaleInput } from '#commands/register-sale.ts'
+import { SaleRefunds } from '#commands/returned-goods.ts'
 import { FISCAL_CODES, type FiscalCodes } from '#domain/fiscal-values.ts'
 import { CalendarDate } from '#domain/instant.ts'
 import { CARD_BRANDS } from '#domain/payment-rules.ts'
@@ -22,7 +22,7 @@ import {
   ThreeDecimals,
   Timestamp,
 } from '#records/field.ts'
-import { SALE_FILTERS } from '#records/sale-filters.ts'
+import { SALE_FILTERS } from '#records/list-filters.ts'
 import { commandRoute, type Route, readRoute } from '../api-route.ts'
 import { singleSchema, warnedSchema } from '../contract/contract-document.ts'
 import { LedgerEvent } from './event-routes.ts'

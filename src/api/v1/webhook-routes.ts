@@ -26,8 +26,7 @@ import {
   listWebhooks,
 } from '#queries/webhook-queries.ts'
 import { ContractRecordId, NullableText, Timestamp } from '#records/field.ts'
-import { redeliveryRequest, replayRequests, testRequest } from '#webhooks/delivery-requests.ts'
-import { redeliver, sendTest } from '#webhooks/redelivery.ts'
+import { redeliver, redeliveryRequest, replayRequests, sendTest, testRequest } from '#webhooks/redelivery.ts'
 import { REPLAY_LIMITS, startReplay } from '#webhooks/replays.ts'
 import { urlProblem } from '#webhooks/sender.ts'
 import { commandRoute, type InputDependencies, operationRoute, type Route, readRoute } from '../api-route.ts'

@@ -5,7 +5,7 @@ import { companyIdOfStream } from '../command.ts'
 import { ensureLedger, raiseCompanyIds } from '../ledgers.ts'
 import type { Note, OutsideStore } from '../port.ts'
 import { blockFor, companiesPending, unblock } from '../sealed-fields.ts'
-import { type CatchUpOptions, catchUpCompany } from '../write/catch-up.ts'
+import { type CatchUpOptions, catchUpCompany } from '../write/attempt.ts'
 
 /** Position of the store when a note arrived. Positions cannot be compared, so `order` counts the notes. */
 interface Mark {

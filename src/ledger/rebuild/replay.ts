@@ -10,7 +10,7 @@ import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 import { resetCompanyRows } from '../write/unit-of-work.ts'
 
 /**
- * Destruction time of lost keys. It precedes the erasure list (src/privacy/erasure-list.ts), so that the person does
+ * Destruction time of lost keys. It precedes the erasure list (src/privacy/erasures.ts), so that the person does
  * not count as erased if a backup with the key is found.
  */
 const LOST_AT = '1900-01-01T00:00:00.000Z'

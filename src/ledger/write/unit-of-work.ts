@@ -127,7 +127,7 @@ export interface Request {
   readonly guard?: Guard | undefined
   /** The tool of an agent that made the request, as `mcp:createSale`; recorded beside the actor. */
   readonly via?: string | undefined
-  /** Decides on the present rows and records nothing: the answer says what would be recorded (dry-run.ts). */
+  /** Decides on the present rows and records nothing: the answer says what would be recorded (idempotency.ts). */
   readonly isDryRun?: boolean | undefined
   /** W3C trace context of the request, passed on to the webhooks that it causes. */
   readonly traceparent?: string | undefined

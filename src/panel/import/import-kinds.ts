@@ -1,5 +1,4 @@
 import { CreateItemInput, createItem, updateItem } from '#commands/item-commands.ts'
-import { ItemChanges, priceWarnings } from '#commands/item-input.ts'
 import {
   CreateCustomerInput,
   CreateSupplierInput,
@@ -10,6 +9,7 @@ import {
   updateCustomer,
   updateSupplier,
 } from '#commands/person-commands.ts'
+import { ItemChanges, priceWarnings } from '#commands/record-commands.ts'
 import { bareTaxNumber, STATES, stateName } from '#domain/person-values.ts'
 import { barcodeProblem, gtinKey, plainBarcode, sameBarcodes } from '#domain/record-values.ts'
 import { nameKey, plainApostrophes, searchKey, sortKey } from '#domain/text.ts'

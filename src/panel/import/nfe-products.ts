@@ -1,5 +1,5 @@
-import { formatDocumentNumber, parseDocumentNumber } from '#domain/goods-cost.ts'
 import { Quantity } from '#domain/money.ts'
+import { formatDocumentNumber, parseDocumentNumber } from '#domain/prices.ts'
 import { groupBy } from '#lib/collections.ts'
 import {
   findItemsByGtin,

@@ -1,6 +1,6 @@
 import { formatCount } from '#domain/person-values.ts'
 import { type Refusal, refuseField } from '#domain/refusals.ts'
-import { restoreFormulas } from '#lib/escaping.ts'
+import { restoreFormulas } from '#domain/text.ts'
 import { decodeText, detectWideEncoding, type Encoding, type Pause } from './encoding.ts'
 import { isPackage, readWorkbook, type Workbook, type WorkbookFault } from './workbook.ts'
 

@@ -1,21 +1,23 @@
 import * as z from 'zod'
-import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-key-commands.ts'
+import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/webhook-commands.ts'
 import { Instant } from '#domain/instant.ts'
 import { formatCount, formatDateTime, formatDateTimeSeconds, formatMoney } from '#domain/person-values.ts'
 import { SCOPES, type Scope } from '#domain/rights.ts'
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { getApiKey, type ListedApiKey, listApiKeys } from '#queries/api-key-queries.ts'
-import { hidesContents } from '#queries/reader.ts'
 import {
   ErrorCode,
+  getApiKey,
   getRequest,
+  type ListedApiKey,
+  listApiKeys,
   listRequests,
   REQUEST_METHODS,
   type RequestDetails,
   type RequestObject,
   RequestPath,
-} from '#queries/request-queries.ts'
+} from '#queries/api-key-queries.ts'
+import { hidesContents } from '#queries/reader.ts'
 import {
   amountInput,
   choiceInput,

@@ -12,7 +12,7 @@ import {
 import { fromCents, toCents } from '#domain/money.ts'
 import { formatCents } from '#domain/person-values.ts'
 import { type Refusal, refuseField } from '#domain/refusals.ts'
-import { DIFFERENCE_REASONS } from '#events/cash-events.ts'
+import { DIFFERENCE_REASONS } from '#events/till-events.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { CashSessionObject } from '#projections/cash-sessions.ts'
 import { getCashSession } from '#queries/cash-queries.ts'

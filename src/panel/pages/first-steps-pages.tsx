@@ -10,8 +10,12 @@ import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { runList } from '#ledger/write/run.ts'
 import type { PaymentTypeObject } from '#projections/stores.ts'
 import { type FirstSteps, firstSteps } from '#queries/company-queries.ts'
-import { BUSINESS_SUGGESTIONS, USUAL_RATES } from '#records/business-types.ts'
-import { BUSINESS_TYPE_NAMES, PAYMENT_TYPE_DEFAULTS } from '#records/company-settings.ts'
+import {
+  BUSINESS_SUGGESTIONS,
+  BUSINESS_TYPE_NAMES,
+  PAYMENT_TYPE_DEFAULTS,
+  USUAL_RATES,
+} from '#records/company-settings.ts'
 import { choicesInput, paragraphInput, percentInput, toOptions } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { FIRST_STEPS_PATH, link, TILL_PATH } from '../page-context.ts'

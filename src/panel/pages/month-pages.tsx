@@ -7,7 +7,7 @@ import {
   listAccountMoney,
   loadMonth,
   PAYMENTS_OF_PAGE,
-} from '#queries/month-closing.ts'
+} from '#queries/finance-summary.ts'
 import { MONTH_FILE_PATH } from '../month-file.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { addDays } from '#domain/instant.ts'
 import { formatCents, formatCount, formatDateTime, formatDay, formatMoney } from '#domain/person-values.ts'
-import type { ClosedDay, ClosedMonth, DocumentSums } from '#queries/month-closing.ts'
+import type { ClosedDay, ClosedMonth, DocumentSums } from '#queries/finance-summary.ts'
 import { pluralize, ReconciliationLine, ReconciliationTable } from '../ui/head.tsx'
 import { ListTable } from '../ui/list-table.tsx'
 import { Card, type Fact, Facts, Figure } from '../ui/page-parts.tsx'

@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import { ReceiveGoodsInput, receiveGoods } from '#commands/receive-goods.ts'
 import { Cest, Gtin, Ncm } from '#domain/fiscal-values.ts'
-import { formatDocumentNumber, quantityReceived, totalCostOf, unitCostOf } from '#domain/goods-cost.ts'
 import {
   bareTaxNumber,
   formatDay,
@@ -11,6 +10,7 @@ import {
   formatTaxNumber,
   formatUnits,
 } from '#domain/person-values.ts'
+import { formatDocumentNumber, quantityReceived, totalCostOf, unitCostOf } from '#domain/prices.ts'
 import { type Refusal, refuse, refuseField, refuseInvalid } from '#domain/refusals.ts'
 import { REQUIRED_FIELD } from '#domain/text.ts'
 import { toHttpStatus } from '#http/problems.ts'

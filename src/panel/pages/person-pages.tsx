@@ -15,13 +15,13 @@ import {
 import * as format from '#domain/person-values.ts'
 import { ownValue } from '#lib/collections.ts'
 import type { CustomerObject, SupplierObject } from '#projections/people.ts'
-import { readStatement } from '#queries/customer-statement.ts'
 import { type ListOrder, reverseListOrder } from '#queries/list-statement.ts'
 import {
   FIRST_OF_PARTIES,
   openAmountAmong,
   openBalanceOfParty,
   type PartyBalance,
+  readStatement,
   sumOpenByParty,
 } from '#queries/open-balances.ts'
 import {

@@ -1,6 +1,6 @@
 import { cancelScheduledPrices, undoableUntil, undoPriceChange } from '#commands/price-commands.ts'
 import { formatCount, formatDateTime, formatMoney } from '#domain/person-values.ts'
-import type { PriceRule } from '#domain/price-rules.ts'
+import type { PriceRule } from '#domain/prices.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import { toHttpStatus } from '#http/problems.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'

@@ -3,7 +3,7 @@ import { ChangePricesInput, changePrices, MAX_PRICED_ITEMS } from '#commands/pri
 import { Instant } from '#domain/instant.ts'
 import { toCents } from '#domain/money.ts'
 import { formatCents, formatCount, formatMoney, formatPersonName } from '#domain/person-values.ts'
-import { applyPriceRule, PriceRule } from '#domain/price-rules.ts'
+import { applyPriceRule, PriceRule } from '#domain/prices.ts'
 import { describeIssues, type Refusal, refuseField, refuseInvalid } from '#domain/refusals.ts'
 import { may } from '#domain/rights.ts'
 import { toHttpStatus } from '#http/problems.ts'

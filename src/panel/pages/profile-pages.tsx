@@ -1,6 +1,6 @@
 import * as z from 'zod'
-import type { OpenSession, SessionsOf } from '#access/find-session.ts'
 import { changeOwnPassword, Pin } from '#access/login.ts'
+import type { OpenSession, SessionsOf } from '#access/open-sessions.ts'
 import { hashPassword, Password } from '#access/passwords.ts'
 import { changePin } from '#commands/user-commands.ts'
 import { formatDateTime } from '#domain/person-values.ts'

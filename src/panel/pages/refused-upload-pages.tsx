@@ -1,3 +1,4 @@
+import { ReverseReturnBody, reverseReturn } from '#commands/offline-returns.ts'
 import {
   ChosenSession,
   RefusedMovementNote,
@@ -7,7 +8,6 @@ import {
   resolveRefusedMovement,
   resolveRefusedReturn,
 } from '#commands/refused-upload-commands.ts'
-import { ReverseReturnBody, reverseReturn } from '#commands/reverse-return.ts'
 import { formatDateTime, formatMoney, formatQuantity } from '#domain/person-values.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import { pathId } from '#http/paths.ts'

@@ -1,14 +1,16 @@
 import * as z from 'zod'
-import { dueBack, isMoney, toSaleMoney } from '#commands/money-back.ts'
 import { NamedSession } from '#commands/named-drawers.ts'
 import { ReturnBody, returnGoods } from '#commands/return-goods.ts'
 import {
+  dueBack,
+  isMoney,
   type ReturnableSale,
   type ReturnLine,
   shareWorth,
   sumCents,
   sumKeptWorth,
   toReturnableSale,
+  toSaleMoney,
 } from '#commands/returned-goods.ts'
 import { fromCents, fromThousandths, StockQuantity, toCents, toThousandths } from '#domain/money.ts'
 import { formatMoney, formatQuantity } from '#domain/person-values.ts'

@@ -26,7 +26,7 @@ import {
   sumLatestSales,
 } from '#queries/sale-queries.ts'
 import { wholeShape } from '#records/field.ts'
-import { SALE_SEARCH } from '#records/sale-filters.ts'
+import { SALE_SEARCH } from '#records/list-filters.ts'
 import { amountCell, listFile, metadataCell } from '../csv-files.ts'
 import { choiceInput, namedOptions, type Option, toOptions } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'

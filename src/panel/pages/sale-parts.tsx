@@ -2,7 +2,7 @@ import type { SalePaymentDetails } from '#domain/payment-rules.ts'
 import { formatDateTime, formatTaxNumber } from '#domain/person-values.ts'
 import type { FISCAL_DOCUMENT_STATUSES } from '#events/sale-events.ts'
 import type { FiscalDocument, SaleObject } from '#projections/sales.ts'
-import { SellerKey } from '#records/sale-filters.ts'
+import { SellerKey } from '#records/list-filters.ts'
 import {
   choiceInput,
   lineInput,

@@ -1,7 +1,6 @@
 import { formatDateTime, formatDay, formatMoney, formatPersonName } from '#domain/person-values.ts'
 import type { CustomerObject } from '#projections/people.ts'
-import { readStatement, type StatementLine } from '#queries/customer-statement.ts'
-import { openBalanceOfParty, type PartyBalance } from '#queries/open-balances.ts'
+import { openBalanceOfParty, type PartyBalance, readStatement, type StatementLine } from '#queries/open-balances.ts'
 import { getCustomer } from '#queries/person-queries.ts'
 import type { Reader } from '#queries/reader.ts'
 import { link } from '../page-context.ts'

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { NewInvitation } from '#access/emailed-links.ts'
+import type { NewInvitation } from '#access/one-time-links.ts'
 import { InviteFields, inviteUser, renewInvitation } from '#commands/invitation-commands.ts'
 import {
   AdjustRoleInput,

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { toShopBrand } from '#access/email.ts'
-import { LINK_MINUTES } from '#access/emailed-links.ts'
+import { LINK_MINUTES } from '#access/one-time-links.ts'
 import { recordPasswordLink, recordSecondFactorRemoval } from '#commands/user-commands.ts'
 import { formatPersonName } from '#domain/person-values.ts'
 import type { Role } from '#domain/rights.ts'

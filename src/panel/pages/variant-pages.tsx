@@ -1,6 +1,6 @@
 import * as z from 'zod'
+import { deleteItemPicture, setItemPicture } from '#commands/category-commands.ts'
 import { CreateItemInput, createItem } from '#commands/item-commands.ts'
-import { deleteItemPicture, setItemPicture } from '#commands/item-picture.ts'
 import { ITEM_TAX_FIELDS } from '#domain/fiscal-values.ts'
 import { fromCents, toCents, toDecimal } from '#domain/money.ts'
 import { formatMoney, formatPercentage } from '#domain/person-values.ts'

@@ -1,4 +1,4 @@
-import { type DryRun, withoutNewIds } from '#ledger/write/dry-run.ts'
+import { type DryRun, withoutNewIds } from '#ledger/write/idempotency.ts'
 import { maskEvents } from '#queries/event-queries.ts'
 import type { PageContext } from '../panel-route.ts'
 import { ChangeList, describeEventData } from '../record-history.tsx'

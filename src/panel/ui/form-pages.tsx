@@ -4,7 +4,7 @@ import type { Refusal } from '#domain/refusals.ts'
 import { pathId } from '#http/paths.ts'
 import { toHttpStatus } from '#http/problems.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
-import type { DryRun } from '#ledger/write/dry-run.ts'
+import type { DryRun } from '#ledger/write/idempotency.ts'
 import { APPROVAL_FIELDS, withApproval } from '../approval.ts'
 import {
   BEFORE,

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { z } from 'zod'
-import type { CommandWarnings } from '#commands/item-input.ts'
+import type { CommandWarnings } from '#commands/record-commands.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import type { Permission } from '#domain/rights.ts'
 import { pathId } from '#http/paths.ts'

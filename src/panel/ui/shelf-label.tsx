@@ -1,6 +1,6 @@
-import { encodeBarcode } from '#domain/bar-symbols.ts'
+import { encodeBarcode } from '#domain/fiscal-values.ts'
 import { formatMoney } from '#domain/person-values.ts'
-import { priceByUnit } from '#domain/price-rules.ts'
+import { priceByUnit } from '#domain/prices.ts'
 
 /** Sizes of labels, and the gap to the next in a row, in mm; those of rolls have a page each. */
 export const LABEL_FORMATS = {

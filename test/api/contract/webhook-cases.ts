@@ -1,5 +1,4 @@
-import { revokeApiKey } from '#commands/api-key-commands.ts'
-import { handOverWebhook, MAX_WEBHOOKS, switchOffWebhook } from '#commands/webhook-commands.ts'
+import { handOverWebhook, MAX_WEBHOOKS, revokeApiKey, switchOffWebhook } from '#commands/webhook-commands.ts'
 import type { Case, Cases } from './case.ts'
 import type { World } from './world.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { changePrices } from '#commands/price-commands.ts'
 import { ReceiveGoodsInput, receiveGoods } from '#commands/receive-goods.ts'
-import { createNfeXml } from '#demo/companies/demo-nfe.ts'
+import { createNfeXml } from '#demo/companies/demo-seed.ts'
 import { storeImport } from '#privacy/stored-imports.ts'
 import type { TestPanel } from '../../support/browser.ts'
 import type { Samples } from './sample.ts'

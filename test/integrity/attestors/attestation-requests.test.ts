@@ -22,13 +22,12 @@ import {
   createFolderTarget,
   nameOfCopy,
 } from '#integrity/attestors.ts'
-import { formatCheckpoint, parseProof } from '#integrity/checkpoint.ts'
 import { openKeyRing } from '#integrity/checkpoint-keys.ts'
 import type { SignedCheckpoint } from '#integrity/checkpoint-log.ts'
 import { runCheckpointRound } from '#integrity/checkpoint-schedule.ts'
 import type { Sealing } from '#integrity/checkpoints.ts'
 import { newestInstallationCheckpoint, proveLogInclusion } from '#integrity/installation-log.ts'
-import { formatVkey, openNote, signNote, verifierKey } from '#integrity/note.ts'
+import { formatCheckpoint, formatVkey, openNote, parseProof, signNote, verifierKey } from '#integrity/note.ts'
 import { createProofServices } from '#integrity/sale-receipts.ts'
 import { createPostgresStore } from '#ledger/stores/postgres-store.ts'
 import { createPool } from '#postgres/pool.ts'

@@ -2,9 +2,8 @@ import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { AttestationRequest } from '#integrity/attestors.ts'
-import { formatCheckpoint } from '#integrity/checkpoint.ts'
 import { appenderFrom, consistencyProof, type Hashes, leafHash, nodeHash } from '#integrity/merkle.ts'
-import { signNote, verifierKey } from '#integrity/note.ts'
+import { formatCheckpoint, signNote, verifierKey } from '#integrity/note.ts'
 
 /** In-memory signed log; an entry is its position and a text that identifies the history. */
 export function createLog(origin = 'tillbook/0197f1d4-0000-7000-8000-000000000001', history = '') {

@@ -15,8 +15,15 @@ import {
 import type { Served } from '#demo/serve-locally.ts'
 import { createTimeStampAuthority } from '#integrity/attestor-settings.ts'
 import { AttestorFailed, createWitness, parseWitnesses } from '#integrity/attestors.ts'
-import { formatCheckpoint } from '#integrity/checkpoint.ts'
-import { COSIGNATURE, cosignatureLine, openNote, parseVkey, type VerifierKey, verifierKey } from '#integrity/note.ts'
+import {
+  COSIGNATURE,
+  cosignatureLine,
+  formatCheckpoint,
+  openNote,
+  parseVkey,
+  type VerifierKey,
+  verifierKey,
+} from '#integrity/note.ts'
 import { verifyStamp } from '#integrity/time-stamp-token.ts'
 import { createLog, never, useOutside } from './log.ts'
 

@@ -4,26 +4,24 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import {
-  companyOrigin,
-  formatCheckpoint,
-  installationOrigin,
-  parseCheckpoint,
-  parseOrigin,
-  parseProof,
-  proofText,
-} from '#integrity/checkpoint.ts'
 import { findInconsistency, type Inconsistency, type InstallationView } from '#integrity/installation-check.ts'
 import { EMPTY_ROOT, leafHash } from '#integrity/merkle.ts'
 import {
   COSIGNATURE,
+  companyOrigin,
   cosignatureLine,
+  formatCheckpoint,
   formatVkey,
   hashPublicKey,
+  installationOrigin,
   makeSigningKey,
   openNote,
+  parseCheckpoint,
   parseNote,
+  parseOrigin,
+  parseProof,
   parseVkey,
+  proofText,
   readPublicKeys,
   readSigningKey,
   signNote,

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { CheckpointAltered, parseProof } from '#integrity/checkpoint.ts'
 import {
   adoptKey,
   openKeyRing,
@@ -19,7 +18,14 @@ import { createCheckpoints, makeCheckpoint, newestCheckpoint, type Sealing } fro
 import { loadInstallationId } from '#integrity/installation.ts'
 import { newestInstallationCheckpoint, proveLogInclusion } from '#integrity/installation-log.ts'
 import { isIncluded, leafHash } from '#integrity/merkle.ts'
-import { makeSigningKey, openNote, readSigningKey, verifierKey } from '#integrity/note.ts'
+import {
+  CheckpointAltered,
+  makeSigningKey,
+  openNote,
+  parseProof,
+  readSigningKey,
+  verifierKey,
+} from '#integrity/note.ts'
 import { LedgerNotIntact } from '#integrity/verify.ts'
 import { streamName } from '#ledger/command.ts'
 import { createPostgresStore } from '#ledger/stores/postgres-store.ts'

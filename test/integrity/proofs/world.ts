@@ -1,14 +1,17 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
+import { createRingEntry, toRingVkey } from '#integrity/checkpoint-keys.ts'
+import { appenderFrom, inclusionProof, leafHash, nodeHash } from '#integrity/merkle.ts'
 import {
   type Checkpoint,
   companyOrigin,
+  cosignatureLine,
   formatCheckpoint,
+  hashPublicKey,
   installationOrigin,
   proofText,
-} from '#integrity/checkpoint.ts'
-import { createRingEntry, toRingVkey } from '#integrity/checkpoint-keys.ts'
-import { appenderFrom, inclusionProof, leafHash, nodeHash } from '#integrity/merkle.ts'
-import { cosignatureLine, hashPublicKey, type SigningKey, signNote } from '#integrity/note.ts'
+  type SigningKey,
+  signNote,
+} from '#integrity/note.ts'
 import { type Envelope, GENESIS_HASH, hashEnvelope, streamName } from '#ledger/command.ts'
 
 const INSTALLATION = '0190b2c4-2222-7000-8000-000000000002'

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import * as z from 'zod'
 import { hashKey } from '#access/api-authenticator.ts'
-import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-key-commands.ts'
 import { UpdateCompanyInput, updateCompany } from '#commands/company-commands.ts'
 import { InviteFields, inviteUser } from '#commands/invitation-commands.ts'
 import { RecordId } from '#commands/record-commands.ts'
@@ -21,6 +20,7 @@ import {
   UpdateUserInput,
   updateUser,
 } from '#commands/user-commands.ts'
+import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/webhook-commands.ts'
 import { SCOPES } from '#domain/rights.ts'
 import { PAYMENT_KINDS, PLANS, TAX_REGIMES } from '#events/company-events.ts'
 import { type Act, byId, maybe, nullable, place } from './act.ts'
