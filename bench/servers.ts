@@ -222,7 +222,7 @@ export function withCheckout<T>(
       const shops = isOwn
         ? await createShops(database.url, companies, hooksOf && { hooksOf })
         : await createShopsBy(directory, database, companies)
-      if (isOwn) await asAfterADay(database)
+      await asAfterADay(database)
       const service = await startService(start, { DATABASE_URL: database.url }, { cwd: directory })
       return work({ directory, database, service, shops }).finally(() => service.stop())
     },
