@@ -1,3 +1,4 @@
+import { dateInZone } from '#domain/instant.ts'
 import {
   fromCents,
   fromThousandths,
@@ -5,17 +6,20 @@ import {
   lineTotal,
   lineTotalFits,
   MAX_CENTS,
+  toBigCents,
   toCents,
   toThousandths,
 } from '#domain/money.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { itemById } from '#projections/catalog.ts'
+import { getTimezone } from '#projections/companies.ts'
 import type { OfflineSaleWarning } from '#projections/fiscal-documents.ts'
 import { customerById } from '#projections/people.ts'
 import { getStock } from '#projections/stock.ts'
 import { paymentTypeById } from '#projections/stores.ts'
 import { userById } from '#projections/users.ts'
+import { voucherByCode, voucherParts } from '#projections/vouchers.ts'
 import { findOlder, isFarAhead } from './cash-commands.ts'
 import { isOfOther } from './named-drawers.ts'
 import type { OfflineSale, OfflineSaleUpload } from './offline-sale-input.ts'
@@ -53,6 +57,30 @@ export const warning = (
   code: OfflineSaleWarning['code'],
   { product_id = null, found = null, expected = null }: Partial<OfflineSaleWarning> = {},
 ): OfflineSaleWarning => ({ code, product_id: product_id || null, found, expected })
+
+/** Vouchers with less than the sale takes of them, as two tills may take one before either knows, and expired ones. */
+export function voucherWarnings(
+  rows: Rows,
+  { status, created_at }: OfflineSale,
+  { payments }: Parts,
+  now: string,
+): OfflineSaleWarning[] {
+  if (status === 'cancelled') return []
+  return voucherParts(payments).flatMap(({ voucher, amount }) => {
+    const { balance, valid_until } = rows.get(voucherByCode(voucher)) ?? { balance: '0.00', valid_until: null }
+    const isExpired = valid_until !== null && dayOfSale(rows, created_at, now) > valid_until
+    return [
+      ...(toBigCents(amount) > toBigCents(balance)
+        ? [warning('credit_exceeded', { found: amount, expected: balance })]
+        : []),
+      ...(isExpired ? [warning('voucher_expired', { found: voucher, expected: valid_until })] : []),
+    ]
+  })
+}
+
+/** A till's clock may be ahead. */
+export const dayOfSale = (rows: Rows, soldAt: string, now: string): string =>
+  dateInZone(soldAt < now ? soldAt : now, getTimezone(rows))
 
 /** One warning of each kind per product, one per differing price, and one per fraction of a piece. */
 function productWarnings(rows: Rows, { items }: OfflineSale): OfflineSaleWarning[] {

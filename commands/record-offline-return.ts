@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
-import { IMPOSSIBLE_AT_TILL, Instant, isImpossibleAtTill } from '#domain/instant.ts'
+import { CalendarDate, IMPOSSIBLE_AT_TILL, Instant, isImpossibleAtTill } from '#domain/instant.ts'
 import {
   fromCents,
   fromThousandths,
@@ -45,6 +45,7 @@ import { getStock } from '#projections/stock.ts'
 import { paymentTypeById } from '#projections/stores.ts'
 import { offlineRecord } from '#projections/tills.ts'
 import { userById } from '#projections/users.ts'
+import { voucherUntil } from '#projections/vouchers.ts'
 import { namedSessionRefs } from './named-drawers.ts'
 import {
   findCreditedCustomer,
@@ -62,7 +63,12 @@ const Line = z
   .object({ line: z.int().min(0), quantity: JsonQuantity, restock: z.boolean().nullish() })
   .meta({ id: 'OfflineReturnItem' })
 const Refund = z
-  .object({ payment_type_id: Id, amount: JsonMoney, voucher: VoucherCode.nullish() })
+  .object({
+    payment_type_id: Id,
+    amount: JsonMoney,
+    voucher: VoucherCode.nullish(),
+    voucher_until: CalendarDate.nullish(),
+  })
   .meta({ id: 'OfflineRefund' })
 
 /** Return as sent by a till, amounts as decimal texts. It names its sale by the till's identifier or by the service's. */
@@ -199,7 +205,7 @@ export const recordOfflineReturn = command<OfflineReturn & { readonly userId: nu
     if (known?.fingerprint === fingerprint && isOfSale(rows, known, upload)) return repeatedReturn(known, context)
     if (known) return refuse('duplicate_resource', { field: 'offline_id', conflicting_id: known.return_id })
     if (isImpossibleAtTill(upload.returned_at, context.now)) return refuseField('returned_at', IMPOSSIBLE_AT_TILL)
-    const refunds = namedRefunds(rows, upload)
+    const refunds = namedRefunds(rows, upload, context.now)
     if ('refused' in refunds) return refunds
     const { userId: user_id, items, isHistory, noted, isLate, tillId, offline_customer_id: _, ...given } = upload
     const id = context.nextId('return')
@@ -351,13 +357,17 @@ function saleOf(rows: Rows, { sale_id, sale_offline_id }: OfflineReturn): Readon
 }
 
 /** The refunds with the names of their payment types; those of 0.00 are left out. */
-function namedRefunds(rows: Rows, { refunds }: OfflineReturn): Returned['refunds'] | Refusal {
+function namedRefunds(rows: Rows, { refunds, returned_at }: OfflineReturn, now: string): Returned['refunds'] | Refusal {
   const named: Returned['refunds'] = []
-  for (const [position, { payment_type_id, amount, voucher }] of refunds.entries()) {
+  for (const [position, { payment_type_id, amount, voucher, voucher_until }] of refunds.entries()) {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc
     if (!type) return refuseField(`refunds[${position}].payment_type_id`, 'forma de pagamento não encontrada')
-    const isVoucher = voucher && type.kind === 'exchange_credit'
-    if (toCents(amount) > 0) named.push({ payment_type_id, name: type.name, amount, ...(isVoucher && { voucher }) })
+    if (toCents(amount) === 0) continue
+    const given = voucher &&
+      type.kind === 'exchange_credit' && {
+        ...{ voucher, voucher_until: voucher_until ?? voucherUntil(rows, returned_at, now) },
+      }
+    named.push({ payment_type_id, name: type.name, amount, ...given })
   }
   return named
 }

@@ -24,10 +24,12 @@ import { fingerprintSale, type OfflineSale, type OfflineSaleUpload } from './off
 import {
   addUp,
   cancellationWarnings,
+  dayOfSale,
   findWarnings,
   type OfflineSaleSums,
   sessionWarnings,
   stockAfter,
+  voucherWarnings,
   warning,
 } from './offline-sale-warnings.ts'
 import { findUsed, proofRefs, sameProofRefs, sumTendered, takePayments } from './register-sale.ts'
@@ -141,16 +143,6 @@ function creditTaken(rows: Rows, sale: OfflineSale, customer: Completed['custome
   }
 }
 
-/** Vouchers with less than the sale takes of them: two tills may take one before either knows. */
-const voucherWarnings = (rows: Rows, { status }: OfflineSale, { payments }: Parts): OfflineSaleWarning[] =>
-  status === 'cancelled'
-    ? []
-    : voucherParts(payments).flatMap(({ voucher, amount }) => {
-        const balance = voucherBalance(rows, voucher)
-        const isThere = toBigCents(amount) <= toBigCents(balance)
-        return isThere ? [] : [warning('credit_exceeded', { found: amount, expected: balance })]
-      })
-
 /** A discount above the limit of the till's user is a fact with a warning. */
 function discountWarnings(
   rows: Rows,
@@ -160,8 +152,7 @@ function discountWarnings(
 ): OfflineSaleWarning[] {
   const cents = discountOfSale(given)
   if (sellerId === undefined || cents === 0 || status === 'cancelled') return []
-  const day = dateInZone(created_at < now ? created_at : now, getTimezone(rows))
-  if (mayGive(rows, sellerId, 'give_discount', { cents, before: 0 }, day)) return []
+  if (mayGive(rows, sellerId, 'give_discount', { cents, before: 0 }, dayOfSale(rows, created_at, now))) return []
   const limit = limitOfUser(rows, sellerId, 'give_discount')
   return [warning('discount_limit_exceeded', { found: fromCents(cents), expected: fromCents(limit) })]
 }
@@ -265,7 +256,7 @@ export function recordSale(
     ...findWarnings(rows, sale, parts, now),
     ...usedWarnings(rows, sale, parts),
     ...ofCredit,
-    ...voucherWarnings(rows, sale, parts),
+    ...voucherWarnings(rows, sale, parts, now),
     ...ofDiscount,
     ...(sale.noted ?? []).map((code) => warning(code)),
   ]

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import * as z from 'zod'
 import { IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
 import { fromCents, fromThousandths, Quantity, toCents, toThousandths } from '#domain/money.ts'
@@ -13,6 +14,7 @@ import { customerById } from '#projections/people.ts'
 import { returnByExternalId } from '#projections/returns.ts'
 import { type SaleRow, saleById } from '#projections/sales.ts'
 import { paymentTypeById } from '#projections/stores.ts'
+import { voucherUntil } from '#projections/vouchers.ts'
 import { findClosedSession, type NamedSession, namedSessionRefs } from './named-drawers.ts'
 import { lowerReceivables, receivableRefs } from './receivables-payables.ts'
 import {
@@ -33,6 +35,13 @@ import {
 
 type Refunds = DataOf<'SaleReturned'>['refunds']
 
+/** 32 characters, none of which is misread. */
+const CODE_CHARACTERS = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ'
+
+/** Code of a new voucher from a new secret: ten characters, 50 bits, beyond guessing. */
+export const toVoucherCode = (secret: string): string =>
+  Array.from(hash('sha256', secret, 'buffer').subarray(0, 10), (byte) => CODE_CHARACTERS[byte % 32]).join('')
+
 const Line = z
   .strictObject({
     /** Position in the sale's items, from 0. */
@@ -50,6 +59,8 @@ export const ReturnBody = z.strictObject({
   returned_at: Instant.nullish(),
   /** Customer who gets store credit; the sale's, if absent. */
   customer_id: Id.nullish(),
+  /** Whether a new voucher gets it instead. */
+  voucher: z.boolean().nullish(),
   items: z.array(Line).min(1, 'informe ao menos um item').max(500, 'no máximo 500 itens'),
   /** Whether the delivery fee is given back too. */
   delivery_fee: z.boolean().nullish(),
@@ -60,6 +71,8 @@ export type ReturnInput = z.infer<typeof ReturnBody> & {
   readonly id: number
   /** Open session of a till that gives the money back. */
   readonly cash_session_id?: z.infer<typeof NamedSession>
+  /** Code of the voucher, if there shall be one. */
+  readonly voucher_code?: string
 }
 
 /** Kinds in which a return may be given back although the sale was paid otherwise. */
@@ -96,11 +109,13 @@ export const returnGoods = command<ReturnInput>({
     const { items, delivery_fee } = shareMoneyBack(goods, lines, [...worth, fee], due.total)
     const granted = permit('return_goods', { cents: due.total, before: toCents(sale.doc.returned_total) })
     if (isRefusal(granted)) return granted
-    const refunds = findRefunds(rows, sale, input, due)
+    const named = findRefunds(rows, sale, input, due)
+    if (isRefusal(named)) return named
+    const returned_at = input.returned_at ?? now
+    const refunds = toVoucher(rows, input, named, voucherUntil(rows, returned_at, now))
     if (isRefusal(refunds)) return refunds
     const credit = findCredit(rows, sale, input, refunds)
     if (credit && isRefusal(credit)) return credit
-    const returned_at = input.returned_at ?? now
     const returned = event('SaleReturned', {
       id: nextId('return'),
       sale_id: sale.id,
@@ -208,7 +223,24 @@ const sumOfKind = (rows: Rows, refunds: Refunds, kind: PaymentKind): number =>
     .filter(({ payment_type_id }) => rows.get(paymentTypeById(payment_type_id))?.doc.kind === kind)
     .reduce((sum, { amount }) => sum + toCents(amount), 0)
 
-/** Store credit among the refunds: of the customer in the input, else of the sale's. */
+/** The refunds, of which store credit goes to a voucher if that is asked. */
+function toVoucher(
+  rows: Rows,
+  { voucher: isAsked, voucher_code: voucher, customer_id }: ReturnInput,
+  refunds: Refunds,
+  voucher_until: string,
+): Refunds | Refusal {
+  if (!isAsked || voucher === undefined) return refunds
+  if (customer_id) return refuseField('voucher', 'informe o cliente ou peça um vale-troca, não os dois')
+  if (sumOfKind(rows, refunds, 'exchange_credit') === 0)
+    return refuseField('voucher', 'só há vale-troca se uma das formas é crédito de troca')
+  return refunds.map((refund) => {
+    const isCredit = rows.get(paymentTypeById(refund.payment_type_id))?.doc.kind === 'exchange_credit'
+    return isCredit ? { ...refund, voucher, voucher_until } : refund
+  })
+}
+
+/** Store credit among the refunds, of no voucher: of the customer in the input, else of the sale's. */
 function findCredit(
   rows: Rows,
   sale: Readonly<SaleRow>,
@@ -217,7 +249,11 @@ function findCredit(
 ): DataOf<'SaleReturned'>['credit'] | null | Refusal {
   const named = customer_id ? rows.get(customerById(customer_id)) : null
   if (customer_id && (!named || named.deleted_at)) return refuseField('customer_id', 'cliente não encontrado')
-  const cents = sumOfKind(rows, refunds, 'exchange_credit')
+  const cents = sumOfKind(
+    rows,
+    refunds.filter(({ voucher }) => voucher === undefined),
+    'exchange_credit',
+  )
   if (cents === 0) return null
   const customer = named ?? (sale.customer_id === null ? null : rows.get(customerById(sale.customer_id)))
   if (!customer || customer.deleted_at) return refuseField('customer_id', 'informe o cliente que recebe o crédito')

@@ -147,7 +147,7 @@ export const keepsClock = ({ zone_changed, clock_ahead_ms, erased_revision }: Co
 function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
   const { id, name, cnpj, plan, timezone, logo_url, state_registration, tax_regime, test = false } = event.data
   const { address = null, phone = null, brand_color = null, pix_key = null, pix_city = null } = event.data
-  const { business_type = null } = event.data
+  const { business_type = null, voucher_days = null } = event.data
   const taxed = { state_registration, tax_regime }
   const doc = {
     id,
@@ -163,6 +163,7 @@ function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
     brand_color,
     pix_key,
     pix_city,
+    voucher_days,
     test,
     created_at: event.recorded_at,
   }

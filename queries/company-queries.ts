@@ -7,6 +7,7 @@ import { type CompanyObject, companysTimeSql, MASKED_NAME, testCompany } from '#
 import { IS_TO_DELIVER } from '#projections/orders.ts'
 import { type StoreObject, type StoreSecrets, storeSecrets } from '#projections/stores.ts'
 import type { UserObject } from '#projections/users.ts'
+import { VOUCHER_DAYS } from '#records/company-settings.ts'
 import type { Reader } from './reader.ts'
 import {
   type FoundRecords,
@@ -141,7 +142,8 @@ const TILL_CONFIG = {
   text: `select '{"company":' || json_build_object(
              'id', c.company_id, 'name', c.doc -> 'name', 'cnpj', c.doc -> 'cnpj', 'logo_url',
              case when c.doc ->> 'logo_url' like '/%' then $3::text else '' end || coalesce(c.doc ->> 'logo_url', ''),
-             'pix_key', coalesce(c.doc ->> 'pix_key', ''), 'pix_city', coalesce(c.doc ->> 'pix_city', ''))::text
+             'pix_key', coalesce(c.doc ->> 'pix_key', ''), 'pix_city', coalesce(c.doc ->> 'pix_city', ''),
+             'voucher_days', coalesce((c.doc ->> 'voucher_days')::integer, ${VOUCHER_DAYS}))::text
            || ',"payment_types":[' || coalesce((
              select string_agg('{"id":' || p.id
                || ',"name":' || (p.doc -> 'name')::text

@@ -293,13 +293,3 @@ export const listPurchases = (
   reader: Reader,
   query: Paging & { readonly customer_id: number },
 ): Promise<Page | Refusal> => listInOrder(reader, saleListing, LAST_BOUGHT_FIRST, query)
-
-/** Balance of a voucher as a decimal text. */
-export async function getVoucherBalance(reader: Reader, voucher: string): Promise<string> {
-  const { rows } = await reader.query<{ balance: string }>({
-    name: 'voucher_balance',
-    text: `select balance::text as balance from ${t.vouchers} where company_id = $1 and voucher = $2`,
-    values: [voucher],
-  })
-  return rows[0]?.balance ?? '0.00'
-}

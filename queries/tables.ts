@@ -162,6 +162,7 @@ export const OWN_ROWS = {
   // They wait for a sale that is not known yet.
   awaited_returns: () => 'false',
   credit_movements: isOwnCredit,
+  voucher_movements: isOwnCredit,
   cash_sessions: isOwnSession,
   cash_movements: isOfShown('cash_sessions', isOwnSession, 'shown.id = t.cash_session_id'),
   cash_drawers: ({ user }) => `t.user_id = ${user}`,
@@ -358,6 +359,7 @@ export const RULES = {
   user_returns: { own: OWN_ROWS.user_returns },
   users: { own: 'all', persons: masked(users, 'user') },
   variant_counts: OPEN,
+  voucher_movements: { own: OWN_ROWS.voucher_movements },
   vouchers: OPEN,
   webhook_deliveries: { own: 'all', contents: WEBHOOK_DELIVERIES },
   webhook_health: OPEN,

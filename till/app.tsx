@@ -69,7 +69,7 @@ function ScreenShown() {
     case 'receipt':
       return <ReceiptScreen recordKey={screen.key} codes={screen.codes} />
     case 'voucher':
-      return <VoucherScreen code={screen.code} cents={screen.cents} sale={screen.sale} />
+      return <VoucherScreen {...screen} />
     case 'sales':
       return <SalesScreen />
     case 'drawer':

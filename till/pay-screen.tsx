@@ -7,7 +7,7 @@ import { Button, Field, Form, useKeys, useTill } from './parts.tsx'
 import { pixCode } from './pix-code.ts'
 import { QrCode } from './qr-code.tsx'
 import type { PaymentType } from './records.ts'
-import { finish, refuseVoucher, setCart } from './selling.ts'
+import { finish, judgeVoucher, setCart } from './selling.ts'
 
 const toPayment = ({ id, name, kind, is_cash }: PaymentType, given: number, voucher: string): CartPayment => ({
   typeId: id,
@@ -93,13 +93,20 @@ function Amount({ type, onDone }: { type: PaymentType; onDone(): void }) {
   const [till, { cart }] = useTill()
   const [text, setText] = useState(fieldCents(remainingOf(cart)))
   const [voucher, setVoucher] = useState('')
+  /** Expired voucher that the operator was told of. */
+  const [told, tell] = useState('')
   const cents = parseCents(text)
   const isEnough = cents !== null && cents >= remainingOf(cart)
   const take = async (isLast: boolean) => {
     if (cents === null) return say(till, 'Informe um valor válido, por exemplo 50,00.', true)
     const payment = toPayment(type, cents, voucher.trim().toUpperCase().slice(0, 40))
-    const refused = refusePayment(cart, payment) ?? (await refuseVoucher(till, cart, payment.voucher, cents))
-    if (refused !== null) return say(till, refused, true)
+    const { refused, expired } = await judgeVoucher(till, cart, payment.voucher, cents)
+    const wrong = refusePayment(cart, payment) ?? refused
+    if (wrong !== null) return say(till, wrong, true)
+    if (expired !== null && told !== payment.voucher) {
+      tell(payment.voucher)
+      return say(till, `${expired} Receba de novo para aceitar mesmo assim.`, true)
+    }
     const next = { ...cart, payments: [...cart.payments, payment] }
     setCart(till, next)
     say(till, '')

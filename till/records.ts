@@ -8,6 +8,8 @@ export interface TillConfig {
     readonly cnpj: string
     readonly pix_key?: string | null
     readonly pix_city?: string | null
+    /** That a voucher is valid for. */
+    readonly voucher_days?: number
   }
   readonly payment_types: readonly PaymentType[]
   readonly user: { readonly id: number; readonly name: string; readonly role: 'owner' | 'manager' | 'clerk' }
@@ -86,7 +88,13 @@ export interface ReturnBody {
   readonly reason: string
   readonly returned_at: string
   readonly items: readonly { readonly line: number; readonly quantity: number; readonly restock: boolean }[]
-  readonly refunds: readonly { readonly payment_type_id: number; readonly amount: number; readonly voucher?: string }[]
+  readonly refunds: readonly {
+    readonly payment_type_id: number
+    readonly amount: number
+    readonly voucher?: string
+    /** Its last day, as it is printed. */
+    readonly voucher_until?: string
+  }[]
   readonly customer_id?: number
   readonly offline_customer_id?: string
   readonly cash_session_id?: string

@@ -47,14 +47,14 @@ export function SalesScreen() {
       {refused.records.length + refused.drafts.length > 0 && <Refused />}
       {vouchers.length > 0 && <h2>Vales</h2>}
       <ul class="list">
-        {vouchers.map(({ voucher, amount, at }) => (
+        {vouchers.map(({ voucher, amount, at, until }) => (
           <li key={voucher}>
             <span>
               {voucher} · {new Date(at).toLocaleString('pt-BR')} · <b>{formatCents(amount)}</b>
             </span>
             <Button
               label={`Ver vale ${voucher}`}
-              onClick={() => show(till, { name: 'voucher', code: voucher, cents: amount, sale: '' })}
+              onClick={() => show(till, { name: 'voucher', code: voucher, until, cents: amount, sale: '' })}
             >
               Ver
             </Button>

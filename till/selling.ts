@@ -93,13 +93,26 @@ const typeOf = (till: Till, is: (type: PaymentType) => boolean) => till.store.ge
 function newVoucher(): string {
   const letters = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ'
   const random = crypto.getRandomValues(new Uint8Array(10))
-  return `VALE-${Array.from(random, (byte) => letters[byte % letters.length]).join('')}`
+  return Array.from(random, (byte) => letters[byte % letters.length]).join('')
 }
 
-const refundOf = (type: PaymentType, cents: number, voucher: string) => ({
+const USUAL_DAYS = 90
+
+/** Last day of a voucher that is given now, on the till's calendar. */
+function lastDay(till: Till): string {
+  const last = new Date(till.now())
+  last.setDate(last.getDate() + (till.store.get().config?.company.voucher_days ?? USUAL_DAYS))
+  return toDay(last)
+}
+
+/** Day of an instant on the till's calendar. */
+const toDay = (at: Date): string =>
+  [at.getFullYear(), at.getMonth() + 1, at.getDate()].map((part) => String(part).padStart(2, '0')).join('-')
+
+const refundOf = (till: Till, type: PaymentType, cents: number, voucher: string) => ({
   payment_type_id: type.id,
   amount: fromCents(cents),
-  ...(voucher !== '' && { voucher }),
+  ...(voucher !== '' && { voucher, voucher_until: lastDay(till) }),
 })
 
 function returnBody(
@@ -132,10 +145,10 @@ function exchangeReturn(
   if (!cart.returned) return []
   const refunds =
     over.id === credit.id
-      ? [refundOf(credit, cart.returned.value, voucher)]
+      ? [refundOf(till, credit, cart.returned.value, voucher)]
       : [
-          ...(exchanged(cart) > 0 ? [refundOf(credit, exchanged(cart), voucher)] : []),
-          ...(owed(cart) > 0 ? [refundOf(over, owed(cart), '')] : []),
+          ...(exchanged(cart) > 0 ? [refundOf(till, credit, exchanged(cart), voucher)] : []),
+          ...(owed(cart) > 0 ? [refundOf(till, over, owed(cart), '')] : []),
         ]
   const body = { ...returnBody(till, `${offlineId}-troca`, cart.returned, cart.customer, 'Troca'), refunds }
   const names = cart.returned.lines.map(({ name }) => name)
@@ -185,7 +198,8 @@ async function finishCart(till: Till, cart: Cart, over: 'cash' | 'voucher'): Pro
   till.store.set({ cart: next })
   const made = recorded.find(isSale)
   const isVoucher = owed(cart) > 0 && voucher !== '' && (over === 'voucher' || !cash)
-  if (isVoucher) return show(till, { name: 'voucher', code: voucher, cents: owed(cart), sale: made?.key ?? '' })
+  const paper = { name: 'voucher', code: voucher, until: lastDay(till) } as const
+  if (isVoucher) return show(till, { ...paper, cents: owed(cart), sale: made?.key ?? '' })
   if (made) await showReceipt(till, made)
   else show(till, { name: 'sell' })
   if (owed(cart) > 0)
@@ -257,29 +271,51 @@ export async function giveBack(till: Till, returned: CartReturn, type: PaymentTy
   const isCredit = type.kind === 'exchange_credit'
   const customer = returned.customer ?? till.store.get().cart.customer
   const voucher = isCredit && !customer ? newVoucher() : ''
-  const refunds = returned.value > 0 ? [refundOf(type, returned.value, voucher)] : []
+  const refunds = returned.value > 0 ? [refundOf(till, type, returned.value, voucher)] : []
   const body = { ...returnBody(till, newId(), returned, customer, 'Devolução'), refunds }
   const names = returned.lines.map(({ name }) => name)
   if (!(await record(till, [recordingOf('returns', body, names)]))) return
-  if (voucher !== '') return show(till, { name: 'voucher', code: voucher, cents: returned.value, sale: '' })
+  const paper = { name: 'voucher', code: voucher, until: lastDay(till) } as const
+  if (voucher !== '') return show(till, { ...paper, cents: returned.value, sale: '' })
   show(till, { name: 'sell' })
   say(till, isCredit ? 'O crédito fica com o cliente.' : `Devolva ${formatCents(returned.value)}.`)
 }
 
-/** Why a voucher does not pay so much; null if it does, or if the service cannot be asked: it is then told later. */
-export async function refuseVoucher(till: Till, cart: Cart, voucher: string, cents: number): Promise<string | null> {
+/** A voucher that the service was asked for. */
+interface AskedVoucher {
+  readonly balance: number
+  readonly valid_until: string | null
+}
+
+/**
+ * Why a voucher does not pay so much, and since when it is expired, which the operator decides; nulls if the service
+ * cannot be asked: it then tells later.
+ */
+export async function judgeVoucher(
+  till: Till,
+  cart: Cart,
+  voucher: string,
+  cents: number,
+): Promise<{ readonly refused: string | null; readonly expired: string | null }> {
   const { current, connection } = till.store.get()
-  if (voucher === '' || connection !== 'connected') return null
+  const unknown = { refused: null, expired: null }
+  if (voucher === '' || connection !== 'connected') return unknown
   try {
-    const { balance } = await callService<{ balance: number }>(`/sync/vouchers?${new URLSearchParams({ voucher })}`, {
-      token: current?.token ?? null,
-    })
+    const { balance, valid_until } = await callService<AskedVoucher>(
+      `/sync/vouchers?${new URLSearchParams({ voucher })}`,
+      { token: current?.token ?? null },
+    )
     const used = cart.payments.reduce((sum, each) => sum + (each.voucher === voucher ? each.given : 0), cents)
-    return used > toCents(balance) ? `Este vale tem ${formatCents(toCents(balance))}.` : null
+    if (used > toCents(balance)) return { ...unknown, refused: `Este vale tem ${formatCents(toCents(balance))}.` }
+    const isExpired = valid_until !== null && toDay(new Date(till.now())) > valid_until
+    return { ...unknown, expired: isExpired ? `Este vale valeu até ${printedDay(valid_until)}.` : null }
   } catch {
-    return null
+    return unknown
   }
 }
+
+/** `2027-02-19` as receipts print it. */
+export const printedDay = (day: string): string => day.split('-').reverse().join('/')
 
 /** Vouchers that were given at this till, the newest first; what an exchange has used up at once is none. */
 export const vouchersOf = (records: readonly Recorded[]) => {
@@ -290,7 +326,9 @@ export const vouchersOf = (records: readonly Recorded[]) => {
   return records
     .flatMap(({ kind, element }) => (kind === 'returns' ? [element as unknown as ReturnBody] : []))
     .flatMap(({ refunds, returned_at: at }) =>
-      refunds.map(({ voucher = '', amount }) => ({ voucher, at, amount: toCents(amount) - (spent.get(voucher) ?? 0) })),
+      refunds.map(({ voucher = '', voucher_until: until = '', amount }) => {
+        return { voucher, at, until, amount: toCents(amount) - (spent.get(voucher) ?? 0) }
+      }),
     )
     .filter(({ voucher, amount }) => voucher !== '' && amount > 0)
     .toReversed()

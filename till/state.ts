@@ -15,7 +15,13 @@ export type Screen =
   | { readonly name: 'pay'; readonly type: PaymentType | null }
   | { readonly name: 'receipt'; readonly key: string; readonly codes: readonly string[] }
   /** `sale`: key of the sale whose receipt comes next; empty for none. */
-  | { readonly name: 'voucher'; readonly code: string; readonly cents: number; readonly sale: string }
+  | {
+      readonly name: 'voucher'
+      readonly code: string
+      readonly until: string
+      readonly cents: number
+      readonly sale: string
+    }
   | { readonly name: 'sales' }
   | { readonly name: 'drawer' }
   | { readonly name: 'settings' }

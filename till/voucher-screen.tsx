@@ -4,9 +4,15 @@ import { Button, useKeys, useTill } from './parts.tsx'
 import { QrCode } from './qr-code.tsx'
 import { showReceipt } from './receipts.ts'
 import { isSale } from './records.ts'
+import { printedDay } from './selling.ts'
 
 /** Credit of a person without a name: the paper is the right. After an exchange the receipt of the goods comes next. */
-export function VoucherScreen({ code, cents, sale }: { code: string; cents: number; sale: string }) {
+export function VoucherScreen({
+  code,
+  until,
+  cents,
+  sale,
+}: Readonly<Record<'code' | 'until' | 'sale', string> & { cents: number }>) {
   const [till, { config, preferences, device, records }] = useTill()
   const next = () => {
     const made = records.filter(isSale).find(({ key }) => key === sale)
@@ -34,6 +40,7 @@ export function VoucherScreen({ code, cents, sale }: { code: string; cents: numb
           <b>{code}</b>
         </p>
         <QrCode text={code} label="Código do vale" />
+        {until !== '' && <p>Válido até {printedDay(until)}.</p>}
         <p>Vale como pagamento nesta loja. Guarde este papel. Sem valor fiscal.</p>
       </article>
     </main>

@@ -15,6 +15,7 @@ const FLAG_MEANINGS: Readonly<Record<string, string>> = {
   address: 'address, as text',
   phone: 'phone number',
   'brand-color': 'colour of panel and receipts',
+  'voucher-days': 'days that a voucher is valid for',
   test: 'a test company, for ever',
   'without-payment-types': 'creates no payment types',
   company: 'id of the company',

@@ -56,6 +56,7 @@ const ofCompany = {
   address: optional('TEXT'),
   phone: optional('NUMBER'),
   'brand-color': optional('#RRGGBB'),
+  'voucher-days': optional('DAYS'),
 }
 
 /** What a way to pay costs, and when it is paid. */

@@ -50,10 +50,13 @@ interface Fields {
   readonly address?: string | undefined
   readonly phone?: string | undefined
   readonly 'brand-color'?: string | undefined
+  readonly 'voucher-days'?: string | undefined
 }
 
 /** An empty value removes an optional field. */
 const orNone = (value: string | undefined) => (value === '' ? null : value)
+
+const numberOrNone = (value: string | undefined) => (value ? Number(value) : value === '' ? null : undefined)
 
 const inputOf = ({ name, cnpj, plan, timezone, ...optional }: Fields) =>
   givenFlags({
@@ -67,6 +70,7 @@ const inputOf = ({ name, cnpj, plan, timezone, ...optional }: Fields) =>
     address: orNone(optional.address),
     phone: orNone(optional.phone),
     brand_color: orNone(optional['brand-color']),
+    voucher_days: numberOrNone(optional['voucher-days']),
   })
 
 /**

@@ -60,6 +60,8 @@ const company = {
   /** By which it receives Pix, and the city that its codes name; absent if never given. */
   pix_key: text.nullable().optional(),
   pix_city: text.nullable().optional(),
+  /** That a voucher is valid for; absent if never given. */
+  voucher_days: z.int().positive().nullable().optional(),
   /** `#rrggbb`; absent if never given. */
   brand_color: z
     .string()

@@ -120,6 +120,7 @@ export const OFFLINE_SALE_WARNINGS = [
   'total_rounded',
   'amount_received_differs',
   'credit_exceeded',
+  'voucher_expired',
   'discount_limit_exceeded',
   'payment_already_used',
   'customer_unknown',
@@ -238,7 +239,14 @@ const returnWarning = z.strictObject({
 const voucher = text.optional()
 const vouchers = z.array(z.strictObject({ voucher: text, amount: money })).optional()
 
-const refund = z.strictObject({ payment_type_id: id, name: text, amount: money, voucher })
+/** `voucher_until`: the voucher's last day, as it is printed. */
+const refund = z.strictObject({
+  payment_type_id: id,
+  name: text,
+  amount: money,
+  voucher,
+  voucher_until: date.optional(),
+})
 
 /** Store credit of a customer, in a sale or a return. */
 const credit = z.strictObject({ customer_id: id, amount: money }).optional()

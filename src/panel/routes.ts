@@ -46,6 +46,7 @@ import { tillsClosingPage } from './pages/tills-closing.tsx'
 import { rolePages, userForgetting, userPages } from './pages/user-pages.tsx'
 import { userRecoveryPages } from './pages/user-recovery.tsx'
 import { pictureForms, variantForm } from './pages/variant-pages.tsx'
+import { voucherPages } from './pages/voucher-pages.tsx'
 import { webhookPages } from './pages/webhook-pages.tsx'
 import type { PanelRoute } from './panel-route.ts'
 
@@ -67,6 +68,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...salesPages,
   ...returnPages,
   ...returnListPages,
+  ...voucherPages,
   salePage,
   ...saleReceiptPages,
   ...saleActions,

@@ -184,6 +184,10 @@ const TAX_REGIME_NAMES: Readonly<Record<(typeof TAX_REGIMES)[number], string>> =
   mei: 'MEI',
 }
 
+/** Of a company without a setting, and at most: ten years. */
+export const VOUCHER_DAYS = 90
+const VoucherDays = z.int().min(1).max(3650).nullish()
+
 export const BUSINESS_TYPE_NAMES: Readonly<Record<BusinessType, string>> = {
   grocery: 'Mercearia ou mercado',
   clothing: 'Roupas e calçados',
@@ -244,6 +248,11 @@ export const COMPANY_FIELDS = {
   pix_city: optionalField('text', 'Cidade do Pix', boundedText(60).nullish(), {
     hint: 'Aparece no aplicativo do banco do cliente.',
     description: 'Cidade para o código do Pix; `null` se não informada.',
+  }),
+  voucher_days: optionalField('number', 'Validade do vale-troca (dias)', VoucherDays, {
+    answer: z.int().min(1).nullable(),
+    hint: 'Sai no vale; depois dela, o caixa avisa. Se vazio, 90 dias.',
+    description: 'Por quantos dias vale um vale-troca; `null`: 90.',
   }),
   /** Of the shop's pages; text on it is black or white, whichever has more contrast. */
   brand_color: optionalField('text', 'Cor da loja', BrandColor.nullish(), {

@@ -75,6 +75,21 @@ export const RETURN_FILTERS = {
   returned_to: filterField('day', 'Até', CalendarDate, { description: 'Devolvidas até este dia, inclusive.' }),
 }
 
+/** `exceeded`: sales took more than there was; `undone`: its return was reversed. */
+const VOUCHER_STATES = ['open', 'used', 'expired', 'exceeded', 'undone'] as const
+export type VoucherState = (typeof VOUCHER_STATES)[number]
+
+/** Days are the company's, inclusive. */
+export const VOUCHER_FILTERS = {
+  q: filterField('code', 'Código', boundedText(40)),
+  state: {
+    ...filterField('choice', 'Situação', z.enum(VOUCHER_STATES)),
+    names: { open: 'A usar', used: 'Usado', expired: 'Vencido', exceeded: 'Usado a mais', undone: 'Desfeito' },
+  },
+  given_from: filterField('day', 'Dado de', CalendarDate),
+  given_to: filterField('day', 'Até', CalendarDate),
+}
+
 export const DELIVERY_METHOD_NAMES: Readonly<Record<DeliveryMethod, string>> = {
   delivery: 'Entrega',
   pickup: 'Retirada na loja',

@@ -212,6 +212,7 @@ export const SYNC_OPERATIONS = {
                 logo_url: z.string(),
                 pix_key: z.string(),
                 pix_city: z.string(),
+                voucher_days: Count,
               })
               .meta({ id: 'TillCompany' }),
             payment_types: z.array(
@@ -245,6 +246,7 @@ export const SYNC_OPERATIONS = {
                 logo_url: '',
                 pix_key: '11222333000181',
                 pix_city: 'Recife',
+                voucher_days: 90,
               },
               payment_types: [
                 { id: 1, name: 'Dinheiro', kind: 'cash', is_cash: true, fee_percentage: 0.0, due_days: 30 },
@@ -340,11 +342,14 @@ export const SYNC_OPERATIONS = {
     method: 'get',
     path: '/sync/vouchers',
     operation: 'getVoucher',
-    summary: 'Mostra o saldo de um vale-troca',
+    summary: 'Mostra o saldo e a validade de um vale-troca',
     query: VoucherQuery,
     reply: z
-      .object({ success: Success, voucher: z.string(), balance: z.number() })
-      .meta({ id: 'VoucherBalance', examples: [{ success: true, voucher: 'K7QM4PXZ2A', balance: 18.9 }] }),
+      .object({ success: Success, voucher: z.string(), balance: z.number(), valid_until: z.iso.date().nullable() })
+      .meta({
+        id: 'VoucherBalance',
+        examples: [{ success: true, voucher: 'K7QM4PXZ2A', balance: 18.9, valid_until: '2027-02-19' }],
+      }),
   },
   items: {
     path: '/sync/items',

@@ -22,8 +22,8 @@ import { createTimeSlicer } from '#lib/fair-sharing.ts'
 import type { EncodedText } from '#lib/memory.ts'
 import type { PoolOf } from '#postgres/pool.ts'
 import { fullReader } from '#queries/reader.ts'
-import { getVoucherBalance } from '#queries/return-queries.ts'
 import { checkProducts, listCustomersForTill, listProductsForTill } from '#queries/till-downloads.ts'
+import { findVoucher } from '#queries/voucher-queries.ts'
 import type { Services } from '#services.ts'
 import { customersRoute, itemsRoute } from './record-uploads.ts'
 import { answerSyncProblem, parseEach, sendSuccess } from './till-answers.ts'
@@ -93,14 +93,16 @@ function productRoutes(poolOf: PoolOf, outgoing: Outgoing): SyncRoute[] {
   ]
 }
 
-/** Balance of a voucher, 0 of an unknown one. */
+/** Balance and last day of a voucher; 0 and null of an unknown one. */
 const voucherRoute = (poolOf: PoolOf): SyncRoute => ({
   ...SYNC_OPERATIONS.voucher,
   async handle(request, response) {
     const { companyId } = getTillSession(response)
     const { voucher } = parseInput(VoucherQuery, request.query)
-    const balance = await getVoucherBalance(fullReader(poolOf(companyId), companyId), voucher)
-    sendJson(response, 200, `{"success":true,"voucher":${JSON.stringify(voucher)},"balance":${balance}}`)
+    const found = await findVoucher(fullReader(poolOf(companyId), companyId), voucher)
+    const until = JSON.stringify(found?.valid_until ?? null)
+    const of = `"voucher":${JSON.stringify(voucher)},"balance":${found?.left ?? '0.00'},"valid_until":${until}`
+    sendJson(response, 200, `{"success":true,${of}}`)
   },
 })
 

@@ -350,6 +350,7 @@ const SALE_REFUSALS: RefusalTexts = {
 const sentence = (text: string | null): string => `${text ?? ''}${/[.!?]$/.test(text ?? '') ? '' : '.'}`
 
 const PLAIN_MESSAGES = {
+  product_deactivated: 'O produto está desativado no cadastro.',
   ...CHAIN_MESSAGES,
   recorded_from_receipt: 'Uma pessoa registrou a venda pelo código do cupom.',
   access_ended: 'A venda foi feita depois do fim do acesso do usuário.',
@@ -367,8 +368,6 @@ function shownWarning({ code, product_id, found, expected, sale_id }: OfflineSal
       const message = `O preço vendido, ${found}, difere do preço do cadastro, ${expected}.`
       return { code, message, product_id, price: Number(found), catalog_price: Number(expected) }
     }
-    case 'product_deactivated':
-      return { code, message: 'O produto está desativado no cadastro.', product_id }
     case 'payment_pending':
       return { code, message: `O pagamento em ${found} está pendente, mas não é a prazo.` }
     case 'change_without_cash':
@@ -405,6 +404,8 @@ function shownWarning({ code, product_id, found, expected, sale_id }: OfflineSal
       return { code, message: `O pagamento ${found} já está na venda ${sale_id}.`, sale_id }
     case 'credit_exceeded':
       return { code, message: `O crédito de troca usado, ${found}, passa do saldo, ${expected}.` }
+    case 'voucher_expired':
+      return { code, message: `O vale ${found} valeu até ${expected}.` }
     case 'customer_unknown':
       return { code, message: `O cliente ${found} não existe: a venda foi registrada sem cliente.` }
     case 'customer_deleted':
@@ -420,6 +421,6 @@ function shownWarning({ code, product_id, found, expected, sale_id }: OfflineSal
     case 'recorded_corrected':
       return { code, message: `Uma pessoa corrigiu e registrou a venda: ${sentence(found)}` }
     default:
-      return { code, message: PLAIN_MESSAGES[code] }
+      return { code, message: PLAIN_MESSAGES[code], ...about }
   }
 }

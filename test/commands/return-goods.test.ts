@@ -4,7 +4,7 @@ import { recordFiscalDocument, recordReturnDocument } from '#commands/fiscal-doc
 import { OfflineSaleInput } from '#commands/offline-sale-input.ts'
 import { recordOfflineSale } from '#commands/record-offline-sale.ts'
 import { registerSale, SaleInput } from '#commands/register-sale.ts'
-import { ReturnBody, type ReturnInput, returnGoods } from '#commands/return-goods.ts'
+import { ReturnBody, type ReturnInput, returnGoods, toVoucherCode } from '#commands/return-goods.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { creditByCustomer, getCreditBalance } from '#projections/store-credit.ts'
@@ -21,7 +21,7 @@ import {
   saleReturned,
   stockCounted,
 } from '../support/facts.ts'
-import { type Decided, FIRST_NEW_ID, from, given, type Scenario } from '../support/given.ts'
+import { COMPANY_ID, type Decided, FIRST_NEW_ID, from, given, type Scenario } from '../support/given.ts'
 
 const cancel = CancelSaleInput.parse({ id: 8 })
 const cancelled = (fields: object = {}) => event('SaleCancelled', { id: 8, reason: null, restock: [], ...fields })
@@ -420,7 +420,34 @@ describe('return goods', () => {
     expect(returnOf(named).credit).to.deep.equal({ customer_id: 9, amount: '7.50' })
     expect(await scenario.show(`return/${FIRST_NEW_ID}`)).to.include({ credit_customer_id: 9 })
   })
+
+  it('gives store credit to a new voucher instead, valid for the days of the company [CREDIT-1341]', async () => {
+    const days = event('CompanyUpdated', { id: COMPANY_ID, changes: { voucher_days: 30 } })
+    const scenario = await given(...shop, days, sold)
+    const asked = (fields: object) => ({ ...input({ voucher: true, ...fields }), voucher_code: 'K7QM4PXZ2A' })
+    const both = await scenario.when(returnGoods, asked({ customer_id: 9, refunds: back('7.50', STORE_CREDIT) }))
+    expect(fieldsOf(both)).to.deep.equal(['voucher'])
+    const cash = await scenario.when(returnGoods, asked({ refunds: back('7.50') }))
+    expect(fieldsOf(cash)).to.deep.equal(['voucher'])
+    const named = returnOf(await scenario.when(returnGoods, asked({ refunds: back('7.50', STORE_CREDIT) })))
+    expect(named.credit).to.equal(undefined)
+    expect(named.refunds).to.deep.equal([
+      {
+        ...{ payment_type_id: STORE_CREDIT, name: 'Troca', amount: '7.50' },
+        ...{ voucher: 'K7QM4PXZ2A', voucher_until: '2026-04-09' },
+      },
+    ])
+  })
+
+  it('makes codes of ten characters that are not misread [CREDIT-1341]', () => {
+    const codes = Array.from({ length: 200 }, (_, n) => toVoucherCode(`secret ${n}`))
+    for (const code of codes) expect(code).to.match(/^[2-9A-HJ-NP-Z]{10}$/)
+    expect(new Set(codes).size).to.equal(200)
+  })
 })
+
+const fieldsOf = ({ decision }: Decided): string[] =>
+  isRefusal(decision) ? Object.keys((decision.details as { fields: object }).fields) : []
 
 const companyWithCredit = [
   companyRegistered({ cnpj: '11.222.333/0001-65' }),

@@ -32,7 +32,7 @@ describe('GET /api/sync/config', () => {
           id: company.id,
           name: `Loja ${company.id}`,
           cnpj: '11.222.333/0001-81',
-          ...{ logo_url: '', pix_key: '', pix_city: '' },
+          ...{ logo_url: '', pix_key: '', pix_city: '', voucher_days: 90 },
         },
         payment_types: [
           { id: card.id, name: 'Cartão "crédito"', kind: 'card', is_cash: false, fee_percentage: 3.5, due_days: 30 },

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { updateCompany } from '#commands/company-commands.ts'
 import type { Json, TestCompany } from '../support/api.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
 import { expectFailure, openTill, type TestTill } from '../support/till.ts'
@@ -113,6 +114,30 @@ describe('vouchers of tills', () => {
     await giveBack({ ...returned('r1', 'a', refunds), customer_id })
     expect(await balance()).to.equal(4)
     expect((await company.get(`/customers/${customer_id}/credit`)).body.data.balance).to.equal('6.00')
+  })
+
+  it('warns of a sale after its last day, the printed one, else by setting [CREDIT-1340]', async () => {
+    const ago = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString()
+    const until = ago(5).slice(0, 10)
+    await company.run(updateCompany, { voucher_days: 10 })
+    expect((await till.get('/sync/config')).body.data.company.voucher_days).to.equal(10)
+    const two = { items: [{ product_id: counter.product, quantity: 3, price: 10, total: 30 }], total: 30 }
+    const payments = [{ payment_type_id: counter.cash, amount: 30, status: 'completed' }]
+    await upload(till, [counter.sale('a', { created_at: ago(40), ...two, amount_received: 30, payments })])
+    const [printed = {}] = byVoucher(10, 'PRINTED')
+    await giveBack(returned('r1', 'a', [{ ...printed, voucher_until: until }]))
+    await giveBack({ ...returned('r2', 'a', byVoucher(10, 'OLD')), returned_at: ago(30) })
+    await giveBack(returned('r3', 'a', byVoucher(10, 'NEW')))
+    const asked = await till.get('/sync/vouchers?voucher=PRINTED')
+    expect(asked.body).to.deep.include({ balance: 10, valid_until: until })
+    const sold = async (id: string, voucher: string, at = now) =>
+      (await upload(till, [paidBy(id, voucher, { created_at: at })])).results[0]
+    const late = await sold('b', 'PRINTED')
+    expect([late.status, late.warnings.map(({ code }: Json) => code)]).to.deep.equal(['created', ['voucher_expired']])
+    expect(late.warnings[0].message).to.include(`PRINTED valeu até ${until}`)
+    expect(codes(await sold('c', 'OLD'))).to.deep.equal(['voucher_expired'])
+    expect(codes(await sold('d', 'NEW'))).to.deep.equal([])
+    expect((await till.get('/sync/vouchers?voucher=nenhum')).body).to.deep.include({ balance: 0, valid_until: null })
   })
 
   it('is a short text, and only of store credit [CREDIT-1166]', async () => {

@@ -85,6 +85,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   now: 'A hora da empresa de teste, no fuso dela.',
   today: 'O dia da empresa de teste, pelo qual contas vencem.',
   voucher: 'Vale-troca que pagou ou que recebeu o valor; ausente se nenhum.',
+  voucher_until: 'O último dia do vale-troca.',
   advance_days: 'Quantos dias o relógio avança.',
   erased_at: 'Quando os dados da empresa de teste foram apagados pela última vez; `null` se nunca foi.',
 
@@ -271,6 +272,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'ReturnItemInput.restock': 'Se a mercadoria volta ao estoque; sim, se ausente.',
   'ReturnInput.delivery_fee': 'Se a taxa de entrega também é devolvida.',
   'ReturnInput.customer_id': 'Quem recebe o crédito de troca; o cliente da venda, se ausente.',
+  'ReturnInput.voucher': 'Se o crédito de troca vai para um vale-troca novo, sem cliente.',
   'ReturnInput.returned_at': 'Momento da devolução; o da chamada, se ausente.',
   'ReturnInput.refunds': 'Como se devolve; soma o valor devido. Dispensável se nada foi pago.',
   'ReturnItem.amount': 'A parte do item no que foi pago pela venda.',

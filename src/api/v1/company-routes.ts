@@ -230,6 +230,7 @@ const testCompanyExample = {
   brand_color: null,
   pix_key: null,
   pix_city: null,
+  voucher_days: 30,
   test: true,
   created_at: '2026-11-20T08:00:00.000-03:00',
   now: '2026-12-31T08:17:15.123-03:00',

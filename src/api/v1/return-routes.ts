@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { recordReturnDocument } from '#commands/fiscal-document-commands.ts'
 import { ReverseReturnBody, reverseReturn } from '#commands/offline-returns.ts'
-import { ReturnBody, returnGoods } from '#commands/return-goods.ts'
+import { ReturnBody, returnGoods, toVoucherCode } from '#commands/return-goods.ts'
 import { OFFLINE_RETURN_WARNINGS } from '#events/sale-events.ts'
 import { pathId, withId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -78,7 +78,10 @@ const ReturnItem = z
   .meta({ id: 'ReturnItem' })
 
 const Refund = z
-  .strictObject({ payment_type_id: ContractRecordId, name: z.string(), amount: Amount, voucher: z.string().optional() })
+  .strictObject({
+    ...{ payment_type_id: ContractRecordId, name: z.string(), amount: Amount },
+    ...{ voucher: z.string().optional(), voucher_until: z.iso.date().optional() },
+  })
   .meta({ id: 'ReturnRefund' })
 
 const ReturnWarning = z
@@ -210,7 +213,7 @@ const creation = commandRoute({
   idempotency: 'required',
   collection: '/returns',
   command: returnGoods,
-  input: (params, body) => withId(params, body),
+  input: (params, body, { newSecret }) => withId(params, { ...body, voucher_code: toVoucherCode(newSecret()) }),
 })
 
 export const returnRoutes: readonly Route[] = [

@@ -152,6 +152,7 @@ const fieldsFor = (timezone: string): Fields =>
     phone: {},
     pix_key: {},
     pix_city: {},
+    voucher_days: {},
     brand_color: { kind: colorInput },
   })
 
@@ -191,6 +192,7 @@ async function showSettings(visit: PageContext): Promise<PanelPage | null> {
             'phone',
             'pix_key',
             'pix_city',
+            'voucher_days',
             ['timezone', cityName(company.timezone)],
             'plan',
           ])}

@@ -22,8 +22,8 @@ import { type Column, ListTable } from '../ui/list-table.tsx'
 import { ButtonLink, Card, Facts, Figure, PanelBadge, Stat, Stats } from '../ui/page-parts.tsx'
 import { List, type ListRequest, listFiltered, readListPage, recordsOnPage } from '../ui/panel-list.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
-import { subjectName, subjectPath } from '../words/event-words.ts'
 import { ORDERS_PATH } from './order-lists.tsx'
+import { CreditMovements, VOUCHER_PATH } from './voucher-pages.tsx'
 
 const ROWS = 50
 
@@ -214,6 +214,12 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
           empty="Não havia o que devolver em dinheiro."
           columns={[
             { head: 'Forma', cell: ({ name }) => name },
+            {
+              head: 'Vale-troca',
+              cell: ({ voucher }) =>
+                voucher !== undefined && <a href={link(VOUCHER_PATH, { codigo: voucher })}>{voucher}</a>,
+              isExtra: true,
+            },
             { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
           ]}
         />
@@ -254,33 +260,15 @@ export const ReturnsCard = ({ visit, returns }: ReturnsProps) =>
     </Card>
   )
 
-const MOVEMENTS = { return: 'Devolução', sale: 'Usado em venda', cancel: 'Venda cancelada' } as const
-
 /** Store credit of a customer; empty if there never was any. */
 export async function StoreCreditCard({ visit, id }: { readonly visit: PageContext; readonly id: number }) {
-  const { reader, timezone } = visit.readModel
-  const { credit } = await getCustomerCredit(reader, id)
+  const { credit } = await getCustomerCredit(visit.readModel.reader, id)
   return credit.movements.length === 0 ? null : (
     <Card title="Crédito de troca">
       <Stats>
         <Stat label="Saldo" value={formatMoney(credit.balance)} />
       </Stats>
-      <ListTable
-        caption="Crédito de troca"
-        rows={credit.movements.slice(0, 20)}
-        empty=""
-        columns={[
-          { head: 'Quando', cell: ({ occurred_at }) => formatDateTime(occurred_at, timezone) },
-          { head: 'Movimento', cell: ({ kind }) => MOVEMENTS[kind] },
-          {
-            head: 'Registro',
-            cell: ({ document }) => <a href={link(subjectPath(document))}>{subjectName(document)}</a>,
-            isExtra: true,
-          },
-          { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
-          { head: 'Saldo', cell: ({ balance }) => formatMoney(balance), isNumber: true },
-        ]}
-      />
+      <CreditMovements visit={visit} movements={credit.movements.slice(0, 20)} />
     </Card>
   )
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { NamedSession } from '#commands/named-drawers.ts'
-import { ReturnBody, returnGoods } from '#commands/return-goods.ts'
+import { ReturnBody, returnGoods, toVoucherCode } from '#commands/return-goods.ts'
 import {
   dueBack,
   isMoney,
@@ -18,6 +18,7 @@ import { refuseField } from '#domain/refusals.ts'
 import { mayUpTo } from '#domain/rights.ts'
 import { boundedText, Id } from '#domain/text.ts'
 import { isRefusal } from '#ledger/command.ts'
+import type { ReturnObject } from '#projections/returns.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { getUsedOn } from '#queries/company-queries.ts'
 import { getReturnable } from '#queries/return-queries.ts'
@@ -30,6 +31,7 @@ import { drawerFields, GIVING_DRAWER } from './drawer-fields.tsx'
 import { loadPaymentTypes } from './payment-type-pages.tsx'
 import { partyField } from './person-form.tsx'
 import { loadSale } from './sale-page.tsx'
+import { VOUCHER_PATH } from './voucher-pages.tsx'
 
 /** A line of which something is left, as its field in the form. */
 interface OfferedLine {
@@ -188,6 +190,7 @@ const How = z.object({
   other_type_id: Id.nullish(),
   other_amount: z.string().nullish(),
   customer_id: Id.nullish(),
+  voucher: z.boolean().nullish(),
   cash_session_id: NamedSession,
 })
 
@@ -205,6 +208,10 @@ async function wayFields(returning: Returning, visit: PageContext): Promise<Fiel
       ...(await partyField(visit, SEARCHED_CUSTOMER, { path: pathOf(returning) })),
       label: 'Cliente do crédito de troca',
       hint: 'Procure pelo nome, CPF, CNPJ ou telefone. Se vazio, o crédito é do cliente da venda.',
+    },
+    voucher: {
+      ...{ label: 'Crédito em um vale-troca, em vez de um cliente', kind: yesOrNoInput, columns: 12 },
+      hint: 'O vale aparece depois, para imprimir: vale para quem o tem.',
     },
     ...(await drawerFields(visit, { label: GIVING_DRAWER })),
   }
@@ -251,10 +258,15 @@ const pages = formPages({
     const items = chosen.map(({ line, thousandths, restock }) => ({
       ...{ line, restock, quantity: fromThousandths(thousandths) },
     }))
-    const { reason, cash_session_id, customer_id } = input
-    const of = { id: sale.id, reason, cash_session_id, customer_id: customer_id ?? null }
+    const { reason, cash_session_id, customer_id, voucher } = input
+    const voucher_code = toVoucherCode(submission.context.environment.newSecret())
+    const of = { id: sale.id, reason, cash_session_id, customer_id: customer_id ?? null, voucher, voucher_code }
     const answer = await submission.run(returnGoods, { ...of, items, refunds, delivery_fee: withFee })
-    return isRefusal(answer) ? answer : { to: `/vendas/${sale.id}`, flash: 'devolvida' as const }
+    if (isRefusal(answer)) return answer
+    const { refunds: given } = answer.record as ReturnObject
+    const code = given.find((refund) => refund.voucher !== undefined)?.voucher
+    const to = code === undefined ? { to: `/vendas/${sale.id}` } : { to: VOUCHER_PATH, parameters: { codigo: code } }
+    return { ...to, flash: 'devolvida' as const }
   },
   problem: ({ refused, details }) =>
     refused === 'payment_mismatch'

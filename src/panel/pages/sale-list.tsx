@@ -49,6 +49,7 @@ import { CHANNELS } from '../words/event-words.ts'
 import { findItemsByText, itemLabel, itemProblem } from './item-pages.tsx'
 import { loadPaymentTypes } from './payment-type-pages.tsx'
 import { PAYMENT_DETAIL_COLUMNS, sellerOptions } from './sale-parts.tsx'
+import { VOUCHER_PATH, VOUCHERS_PATH } from './voucher-pages.tsx'
 
 interface PaymentType {
   readonly id: number
@@ -291,7 +292,16 @@ async function show(visit: PageContext): Promise<PanelPage> {
       moreFiles={[{ label: 'Itens (CSV)', to: `${ITEMS_PATH}.csv` }]}
     />
   )
-  return { title: 'Vendas', body, more: [{ label: 'Devoluções', to: '/devolucoes' }] }
+  return {
+    title: 'Vendas',
+    body,
+    more: [
+      { label: 'Devoluções', to: '/devolucoes' },
+      visit.reaches('GET', VOUCHERS_PATH)
+        ? { label: 'Vales-troca', to: VOUCHERS_PATH }
+        : { label: 'Conferir vale-troca', to: VOUCHER_PATH },
+    ],
+  }
 }
 
 const file = listFile<SaleObject>({

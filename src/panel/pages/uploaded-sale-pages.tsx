@@ -1,6 +1,6 @@
 import { Instant } from '#domain/instant.ts'
 import * as format from '#domain/person-values.ts'
-import { formatDateTime, formatMoney, formatQuantity } from '#domain/person-values.ts'
+import { formatDateTime, formatDay, formatMoney, formatQuantity } from '#domain/person-values.ts'
 import { ownValue } from '#lib/collections.ts'
 import type { OfflineSaleWarning } from '#projections/fiscal-documents.ts'
 import type { SaleObject } from '#projections/sales.ts'
@@ -90,6 +90,8 @@ function warningText(
       return `O pagamento ${seen} já está em outra venda: `
     case 'credit_exceeded':
       return `Crédito de troca de ${formatMoney(seen)}, mas o saldo era ${formatMoney(known)}.`
+    case 'voucher_expired':
+      return `O vale ${seen} valeu até ${formatDay(known)}.`
     case 'customer_unknown':
       return `O cliente ${seen}, que o caixa informou, não existe.`
     case 'customer_deleted':

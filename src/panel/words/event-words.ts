@@ -346,6 +346,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   order_id: 'Número do pedido',
   payment_type_id: 'Número da forma de pagamento',
   voucher: 'Vale-troca',
+  voucher_until: 'Vale-troca até',
   vouchers: 'Vales-troca',
   fingerprint: 'Hash do conteúdo (impressão digital)',
   amount_received: 'Valor recebido',

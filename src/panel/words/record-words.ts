@@ -131,6 +131,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     discount_limit_exceeded: 'Desconto acima do limite do usuário',
     payment_already_used: 'Pagamento já usado em outra venda',
     credit_exceeded: 'Crédito de troca acima do saldo',
+    voucher_expired: 'Vale-troca vencido',
     product_unknown: 'Produto não encontrado',
     payment_type_unknown: 'Forma de pagamento não encontrada',
     recorded_as_is: 'Registrada como estava',

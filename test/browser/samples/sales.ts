@@ -113,6 +113,18 @@ async function returnOf(panel: TestPanel): Promise<number> {
   return reply.body.data.id
 }
 
+/** Code of a voucher that has its price. */
+async function voucherOf(panel: TestPanel): Promise<string> {
+  const credit = await panel.company.paymentType('exchange_credit')
+  const body = {
+    ...{ reason: 'Cesta incompleta', voucher: true, items: [{ line: 1, quantity: '0.5' }] },
+    refunds: [{ payment_type_id: credit, amount: '617.25' }],
+  }
+  const key = { 'idempotency-key': `vale-${++made}` }
+  const reply = await panel.company.post(`/sales/${await saleOf(panel)}/returns`, body, key)
+  return reply.body.data.refunds[0].voucher
+}
+
 /** A closed session with a sale, a difference and a late movement. */
 async function cashSessionOf(panel: TestPanel): Promise<number> {
   const counter = await counterOf(panel)
@@ -160,6 +172,12 @@ export const saleSamples: Samples = {
     return '/devolucoes'
   },
   '/devolucoes/:id': async (panel) => `/devolucoes/${await returnOf(panel)}`,
+  '/vales': async (panel) => {
+    await voucherOf(panel)
+    return '/vales'
+  },
+  '/vales/consulta': async (panel) => `/vales/consulta?codigo=${await voucherOf(panel)}`,
+  '/vales/consulta/imprimir': async (panel) => `/vales/consulta/imprimir?codigo=${await voucherOf(panel)}`,
   '/vendas/:id/devolver': async (panel) => `/vendas/${await saleOf(panel)}/devolver`,
   '/vendas/:id/documento-fiscal': async (panel) => `/vendas/${await saleOf(panel)}/documento-fiscal`,
   '/caixas': async (panel) => {
