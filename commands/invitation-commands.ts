@@ -1,6 +1,5 @@
 import type * as z from 'zod'
 import { type Refusal, refuse, refuseForgotten } from '#domain/refusals.ts'
-import { isLinkHeld } from '#domain/rights.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command, type DecisionContext, isRefusal, type PrivateRow } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
@@ -16,14 +15,14 @@ import {
   type UserObject,
   userByEmail,
   userById,
-  userPermissions,
 } from '#projections/users.ts'
 import type { RecordId } from './record-commands.ts'
+import { describeRole, permitRole } from './role-commands.ts'
 import {
   CreateUserInput,
+  isMakerHeld,
   type OtherCompany,
   otherCompaniesLookup,
-  permitOwner,
   refuseTakenEmail,
   termsFor,
 } from './user-commands.ts'
@@ -53,13 +52,13 @@ export const inviteUser = command<InviteInput>({
   needs: ({ email }) => [ownCompany, userByEmail(email), ownInvitationCount],
   lookup: (_, { email }) => otherCompaniesLookup(email),
   decide(rows, { token_hash, name, email, role, ...given }, context) {
-    const owner = permitOwner(context.permit, role)
-    if (isRefusal(owner)) return owner
+    const permitted = permitRole(rows, context.permit, role)
+    if (isRefusal(permitted)) return permitted
     const terms = termsFor(rows, role, given, context.recordedAt)
     if (isRefusal(terms)) return terms
     const refusal = refuseTakenEmail(rows, email) ?? tooMany(rows, context)
     if (refusal) return refusal
-    const invited = event('UserInvited', { id: context.nextId('user'), name, email, role, ...terms })
+    const invited = event('UserInvited', { id: context.nextId('user'), name, email, ...describeRole(rows, role), ...terms })
     const id = (invited.data as RecordId).id
     return accept('created', invited.subject, [invited], linkRows(rows, { id, role }, token_hash, context))
   },
@@ -68,14 +67,14 @@ export const inviteUser = command<InviteInput>({
 /** Renews an invitation, cancelled and expired ones included. The previous link stops working. */
 export const renewInvitation = command<RecordId & LinkInput>({
   permission: 'manage_users',
-  needs: ({ id }) => [userById(id), ownInvitationCount],
+  needs: ({ id }) => [ownCompany, userById(id), ownInvitationCount],
   lookup: (rows, { id }) => otherCompaniesLookup(rows.get(userById(id))?.doc.email),
   decide(rows, { id, token_hash }, context) {
     const user = rows.get(userById(id))?.doc
     if (user?.status !== 'invited' && user?.status !== 'cancelled') return refuse('not_found')
     if (user.forgotten_at !== null) return refuseForgotten(`user/${id}`)
-    const owner = permitOwner(context.permit, user.role)
-    if (isRefusal(owner)) return owner
+    const permitted = permitRole(rows, context.permit, user.role)
+    if (isRefusal(permitted)) return permitted
     const refusal = tooMany(rows, context)
     if (refusal) return refusal
     const renewed = event('UserInvitationRenewed', { id })
@@ -92,7 +91,7 @@ interface AcceptInput extends RecordId, LinkInput {
  * Accepts an invitation, once, by its latest link, before it expires, while its maker may invite the person.
  */
 export const acceptInvitation = command<AcceptInput>({
-  needs: ({ id }) => [userById(id), invitationByUser(id)],
+  needs: ({ id }) => [ownCompany, userById(id), invitationByUser(id)],
   needsMore(rows, { id }) {
     const [email, maker] = [rows.get(userById(id))?.doc.email, rows.get(invitationByUser(id))?.made_by]
     return [...(email ? [personByEmail(email)] : []), ...(maker ? [userById(maker)] : [])]
@@ -113,7 +112,7 @@ export const acceptInvitation = command<AcceptInput>({
 })
 
 const isHeld = (rows: Rows, { made_by, for_owner: forOwner }: Invitation, { role }: UserObject): boolean =>
-  made_by === null ? role !== 'owner' || forOwner : isLinkHeld(userPermissions(rows, made_by), { role, forOwner })
+  made_by === null ? role !== 'owner' || forOwner : isMakerHeld(rows, made_by, { role, forOwner })
 
 /** Other companies that the person is a user of now. */
 const joinedOf = (found: DecisionContext['found']): number[] =>

@@ -1,20 +1,7 @@
 import * as z from 'zod'
 import { CalendarDate, dateInZone } from '#domain/instant.ts'
-import { Money, toCents } from '#domain/money.ts'
 import { type Refusal, refuse, refuseField, refuseForgotten } from '#domain/refusals.ts'
-import {
-  grantableTo,
-  isLinkHeld,
-  PERMISSIONS,
-  type Permission,
-  ROLE_PRESETS,
-  ROLE_TRAITS,
-  ROLES,
-  type Role,
-  type RolePermissions,
-  toRolePermissions,
-  withRequired,
-} from '#domain/rights.ts'
+import { getTraits, isLinkHeld, type Role, RoleCode, toRolePermissions } from '#domain/rights.ts'
 import { boundedText, Email, Id } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import {
@@ -40,7 +27,8 @@ import {
   userPinByUser,
   userPins,
 } from '#projections/users.ts'
-import { isEmpty, permitAll, pickChanges, type RecordId } from './record-commands.ts'
+import { isEmpty, pickChanges, type RecordId } from './record-commands.ts'
+import { describeRole, permitRole } from './role-commands.ts'
 
 /** Access terms of an auditor; other roles have none. */
 const terms = {
@@ -54,7 +42,7 @@ const terms = {
 export const CreateUserInput = z.strictObject({
   name: boundedText(120),
   email: Email,
-  role: z.enum(ROLES),
+  role: RoleCode,
   ...terms,
   password_hash: z.string(),
 })
@@ -74,7 +62,7 @@ interface Terms {
 /** Terms for a role: an auditor needs a last day that is not in the past, other roles have none. */
 export function termsFor(rows: Rows, role: Role, given: Terms, now: string): Terms | Refusal {
   const { access_until = null, personal_data = false } = given
-  if (!ROLE_TRAITS[role].isGuest) {
+  if (!getTraits(role).isGuest) {
     if (access_until !== null) return refuseField('access_until', 'só vale para auditores')
     return personal_data ? refuseField('personal_data', 'só vale para auditores') : {}
   }
@@ -83,9 +71,9 @@ export function termsFor(rows: Rows, role: Role, given: Terms, now: string): Ter
   return { access_until, personal_data }
 }
 
-/** Users with the permission to manage users do not decide about owners, nor who becomes one. */
-export const permitOwner = (permit: Permit, ...roles: readonly Role[]): Grant | Refusal =>
-  roles.includes('owner') ? permit('manage_owners') : {}
+/** Users with the permission to manage users do not decide about owners. */
+export const permitOwner = (permit: Permit, role: Role): Grant | Refusal =>
+  role === 'owner' ? permit('manage_owners') : {}
 
 /**
  * Adds a user without an invitation: for operators. The password applies only if no company knows the person; an
@@ -95,12 +83,12 @@ export const createUser = command<CreateUserInput>({
   permission: 'manage_users',
   needs: ({ email }) => [ownCompany, userByEmail(email), personByEmail(email)],
   decide(rows, { password_hash, name, email, role, ...given }, { nextId, recordedAt: now, permit }) {
-    const owner = permitOwner(permit, role)
-    if (isRefusal(owner)) return owner
+    const permitted = permitRole(rows, permit, role)
+    if (isRefusal(permitted)) return permitted
     const granted = termsFor(rows, role, given, now)
     const refusal = refuseTakenEmail(rows, email) ?? (isRefusal(granted) ? granted : null)
     if (refusal) return refusal
-    const user = { name, email, role, ...(granted as Terms) }
+    const user = { name, email, ...describeRole(rows, role), ...(granted as Terms) }
     const created = event('UserCreated', { id: nextId('user'), ...user })
     const person: PersonLogin = { email: user.email, password_hash, generation: 0 }
     const isKnown = rows.get(personByEmail(user.email)) !== null
@@ -123,8 +111,10 @@ export const updateUser = command<UpdateUserInput>({
     const known = rows.get(userById(id))
     if (!known) return refuse('not_found')
     if (known.doc.forgotten_at !== null) return refuseForgotten(`user/${id}`)
-    const owner = permitOwner(permit, known.doc.role, fields.role ?? known.doc.role)
-    if (isRefusal(owner)) return owner
+    const isOther = fields.role !== undefined && fields.role !== known.doc.role
+    const owner = permitOwner(permit, known.doc.role)
+    const permitted = isRefusal(owner) || !isOther ? owner : permitRole(rows, permit, fields.role)
+    if (isRefusal(permitted)) return permitted
     const changes = userChanges(rows, known.doc, fields, now)
     if (isRefusal(changes)) return changes
     if (isEmpty(changes)) return accept('unchanged', `user/${id}`)
@@ -139,17 +129,18 @@ function userChanges(
   known: UserObject,
   { name, role = known.role, ...given }: Omit<UpdateUserInput, 'id'>,
   now: string,
-): Partial<Omit<UpdateUserInput, 'id'>> | Refusal {
+): DataOf<'UserUpdated'>['changes'] | Refusal {
   const { access_until = null, personal_data } = known
-  const before = { access_until, personal_data: ROLE_TRAITS[known.role].isGuest && personal_data }
+  const before = { access_until, personal_data: getTraits(known.role).isGuest && personal_data }
   const isOtherRole = role !== known.role
-  const terms = isOtherRole || !ROLE_TRAITS[role].isGuest ? given : { ...before, ...given }
+  const terms = isOtherRole || !getTraits(role).isGuest ? given : { ...before, ...given }
   const isLeftAlone = !isOtherRole && isEmpty(pickChanges(before, terms))
   const granted = isLeftAlone ? {} : termsFor(rows, role, terms, now)
   if (isRefusal(granted)) return granted
-  const isEnded = isOtherRole && !ROLE_TRAITS[role].isGuest && access_until !== null
+  const isEnded = isOtherRole && !getTraits(role).isGuest && access_until !== null
   return {
-    ...pickChanges(known, { name, role }),
+    ...pickChanges(known, { name }),
+    ...(isOtherRole && describeRole(rows, role)),
     ...(isOtherRole ? granted : pickChanges(before, granted)),
     ...(isEnded && { access_until: null }),
   }
@@ -170,7 +161,11 @@ export type ChangePasswordInput = z.infer<typeof ChangePasswordInput>
 
 /** Changes a person's password and ends all sessions of the old one, in all companies, in the same transaction. */
 export const changePassword = command<ChangePasswordInput>({
-  needs: ({ id, handed_over }) => [userById(id), ...(handed_over ? [userById(handed_over.made_by)] : [])],
+  needs: ({ id, handed_over }) => [
+    ownCompany,
+    userById(id),
+    ...(handed_over ? [userById(handed_over.made_by)] : []),
+  ],
   needsMore(rows, { id }) {
     const user = rows.get(userById(id))
     return user?.doc.email ? [personByEmail(user.doc.email)] : []
@@ -181,8 +176,8 @@ export const changePassword = command<ChangePasswordInput>({
     if (user?.doc.status !== 'active' && user?.doc.status !== 'inactive') return refuse('not_found')
     const { email, role } = user.doc
     if (email === null) return refuseForgotten(`user/${id}`)
-    const maker = handed_over && userPermissions(rows, handed_over.made_by)
-    if (handed_over && !isLinkHeld(maker ?? null, { role, forOwner: handed_over.for_owner })) return refuse('not_found')
+    if (handed_over && !isMakerHeld(rows, handed_over.made_by, { role, forOwner: handed_over.for_owner }))
+      return refuse('not_found')
     // Null if the row was lost with its database.
     const person = rows.get(personByEmail(email))
     if (verified_hash !== undefined && person?.password_hash !== verified_hash)
@@ -193,6 +188,14 @@ export const changePassword = command<ChangePasswordInput>({
     return accept('updated', changed.subject, [changed], [{ table: persons, row }])
   },
 })
+
+/** Whether a link that a user made for a person of this role still holds; the rows of company and user are loaded. */
+export const isMakerHeld = (
+  rows: Rows,
+  madeBy: number,
+  { role, forOwner }: { readonly role: Role; readonly forOwner: boolean },
+): boolean =>
+  isLinkHeld(userPermissions(rows, madeBy), { role: toRolePermissions(role, companyRef(rows).roles), forOwner })
 
 /** Another company that has, had or has invited a person. */
 export interface OtherCompany {
@@ -256,7 +259,7 @@ export const deactivateUser = command<RecordId>({
 /** Lets a user log in again, with the same password. Earlier sessions stay closed. */
 export const reactivateUser = command<RecordId>({
   permission: 'manage_users',
-  needs: ({ id }) => [userById(id)],
+  needs: ({ id }) => [ownCompany, userById(id)],
   decide(rows, { id }, { permit }) {
     const known = rows.get(userById(id))
     if (!known) return refuse('not_found')
@@ -265,6 +268,8 @@ export const reactivateUser = command<RecordId>({
     if (known.doc.forgotten_at !== null) return refuseForgotten(`user/${id}`)
     if (known.doc.status === 'active') return accept('unchanged', `user/${id}`)
     if (known.doc.status !== 'inactive') return refuseField('id', 'só entra na empresa quem aceita o convite')
+    const permitted = permitRole(rows, permit, known.doc.role)
+    if (isRefusal(permitted)) return permitted
     return accept('updated', `user/${id}`, [event('UserReactivated', { id })])
   },
 })
@@ -281,12 +286,13 @@ export function isLastOwner(rows: Rows, userId: number): boolean {
  */
 const recordOf = <I extends { readonly id: number }>(make: (input: I) => NewEvent): Command<I> =>
   command<I>({
-    needs: ({ id }) => [userById(id)],
+    needs: ({ id }) => [ownCompany, userById(id)],
     decide(rows, input, { actor, permit }) {
       const user = rows.get(userById(input.id))
       if (user?.doc.status !== 'active') return refuse('not_found')
-      const needed: Permission[] = user.doc.role === 'owner' ? ['manage_users', 'manage_owners'] : ['manage_users']
-      const granted = actor === `user/${input.id}` ? {} : permitAll(permit, needed)
+      const isOwn = actor === `user/${input.id}`
+      const managing = isOwn ? {} : permit('manage_users')
+      const granted = isOwn || isRefusal(managing) ? managing : permitRole(rows, permit, user.doc.role)
       if (isRefusal(granted)) return granted
       const recorded = make(input)
       return accept('updated', recorded.subject, [recorded])
@@ -305,47 +311,3 @@ export const recordSecondFactorRemoval = recordOf((data: DataOf<'UserSecondFacto
 export const recordRecoveryCodes = recordOf((data: DataOf<'UserRecoveryCodesRenewed'>) =>
   event('UserRecoveryCodesRenewed', data),
 )
-
-/** Permissions and limits of a role, in full; a null limit is none. */
-export const AdjustRoleInput = z.strictObject({
-  role: z.enum(ROLES),
-  permissions: z.array(z.enum(PERMISSIONS)).max(PERMISSIONS.length),
-  return_limit: Money.nullable(),
-  discount_limit: Money.nullable(),
-})
-export type AdjustRoleInput = z.infer<typeof AdjustRoleInput>
-
-/**
- * Gives a role other permissions in this company, from the next request of its users on. Owners keep all, so that a
- * company always has users who may do everything.
- */
-export const adjustRole = command<AdjustRoleInput>({
-  permission: 'manage_company',
-  needs: () => [ownCompany],
-  decide(rows, { role, permissions, return_limit, discount_limit }, { companyId }) {
-    const company = rows.get(ownCompany)
-    if (!company) return refuse('not_found')
-    if (role === 'owner') return refuseField('role', 'proprietários têm todas as permissões')
-    const refused = permissions.find((permission) => !grantableTo(role).includes(permission))
-    if (refused) return refuseField('permissions', 'este perfil é somente leitura')
-    const subject = `company/${companyId}`
-    const granted = withRequired(permissions)
-    const after = {
-      role,
-      granted,
-      limits: { return_goods: toLimit(return_limit), give_discount: toLimit(discount_limit) },
-    }
-    if (isSame(after, toRolePermissions(role, company.roles))) return accept('unchanged', subject)
-    const adjusted = isSame(after, ROLE_PRESETS[role])
-      ? { permissions: null }
-      : { permissions: [...granted], return_limit, discount_limit }
-    return accept('updated', subject, [event('RoleAdjusted', { id: companyId, role, ...adjusted })])
-  },
-})
-
-const toLimit = (amount: string | null): number | null => (amount === null ? null : toCents(amount))
-
-const isSame = (a: RolePermissions, b: RolePermissions): boolean =>
-  PERMISSIONS.every((permission) => a.granted.includes(permission) === b.granted.includes(permission)) &&
-  a.limits.return_goods === b.limits.return_goods &&
-  a.limits.give_discount === b.limits.give_discount

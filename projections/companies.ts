@@ -235,6 +235,20 @@ function noteAcquirer(rows: Changes, id: number, fields: AcquirerFields): void {
   if (isNew && ids.length < MAX_ACQUIRER_TYPES) rows.put(companies, { ...company, acquirer_type_ids: [...ids, id] })
 }
 
+function adjustRole(rows: Changes, event: EventOf<'RoleCreated' | 'RoleAdjusted'>): void {
+  const before = companyRef(rows)
+  const roles: Partial<Record<Role, AdjustedRole>> = { ...before.roles }
+  const { role, role_name: name, permissions, return_limit, discount_limit } = event.data
+  if (permissions)
+    roles[role] = {
+      granted: permissions,
+      limits: { return_goods: toLimit(return_limit), give_discount: toLimit(discount_limit) },
+      ...(name !== undefined && { name }),
+    }
+  else delete roles[role]
+  rows.put(companies, { ...before, ...stamp(event), roles })
+}
+
 export const companiesProjection = projection('companies', [companies], {
   CompanyRegistered: { apply: (rows, event) => rows.add(companies, companyRow(event)) },
   CompanyUpdated: {
@@ -246,18 +260,12 @@ export const companiesProjection = projection('companies', [companies], {
       rows.put(companies, { ...before, timezone, zone_changed, plan, cnpj, ...stamp(event), doc })
     },
   },
-  RoleAdjusted: {
+  RoleCreated: { apply: adjustRole },
+  RoleAdjusted: { apply: adjustRole },
+  RoleRemoved: {
     apply(rows, event) {
-      const before = companyRef(rows)
-      const roles: Partial<Record<Role, AdjustedRole>> = { ...before.roles }
-      const { role, permissions, return_limit, discount_limit } = event.data
-      if (permissions)
-        roles[role] = {
-          granted: permissions,
-          limits: { return_goods: toLimit(return_limit), give_discount: toLimit(discount_limit) },
-        }
-      else delete roles[role]
-      rows.put(companies, { ...before, ...stamp(event), roles })
+      const { [event.data.role]: _, ...roles } = companyRef(rows).roles
+      rows.put(companies, { ...companyRef(rows), ...stamp(event), roles })
     },
   },
   CompanyClockCorrected: {

@@ -110,7 +110,7 @@ export const limitUsesProjection = projection('limit_uses', [limitUses], {
 })
 
 /** User of the company, who logs in at tills or in the panel. */
-export type UserObject = Omit<DataOf<'UserCreated'>, 'access_until' | 'personal_data'> & {
+export type UserObject = Omit<DataOf<'UserCreated'>, 'role_name' | 'access_until' | 'personal_data'> & {
   /** Last day of an auditor's access, in the company's zone; null for other roles. */
   access_until: string | null
   /** Whether names, documents and contacts of persons are shown. */
@@ -245,9 +245,10 @@ function mayGiveBy(
   rows: Rows,
   userId: number,
   permission: LimitedPermission,
-  { cents, before }: LimitedUse,
+  { cents, before, isAsLimit }: LimitedUse,
   day: string,
 ): boolean {
+  if (own !== null && isAsLimit) return mayUpTo(own, permission, cents)
   if (own === null || cents === 0) return own !== null && may(own, permission)
   return mayUpTo(own, permission, cents + Math.max(before, usedOn(rows, userId, permission, day)))
 }
@@ -371,7 +372,8 @@ export const usersProjection = projection('users', [users], {
   UserInvitationCancelled: changed((user) => ({ doc: { ...user.doc, status: 'cancelled' } })),
   UserJoined: changed((user) => ({ doc: { ...user.doc, status: 'active' } })),
   UserUpdated: changed((user, { data }: EventOf<'UserUpdated'>) => {
-    const doc = { ...user.doc, ...data.changes }
+    const { role_name: _, ...changes } = data.changes
+    const doc = { ...user.doc, ...changes }
     return { doc: { ...doc, personal_data: seesPersons(doc) } }
   }),
   UserDeactivated: changed((user) => ({

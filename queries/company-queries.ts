@@ -1,7 +1,7 @@
 import { openJson, sealContext, type Vault } from '#crypto/vault.ts'
 import { inZone } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusals.ts'
-import type { AdjustedRoles, LimitedPermission } from '#domain/rights.ts'
+import { type AdjustedRoles, baseRoleSql, type LimitedPermission } from '#domain/rights.ts'
 import type { Queryable } from '#postgres/database.ts'
 import { type CompanyObject, companysTimeSql, MASKED_NAME, testCompany } from '#projections/companies.ts'
 import { IS_TO_DELIVER } from '#projections/orders.ts'
@@ -153,7 +153,7 @@ const TILL_CONFIG = {
                || ',"due_days":' || (p.doc -> 'due_days')::text || '}', ',' order by p.id)
              -- That of the online store is for orders only.
              from ${t.payment_types} p where p.company_id = c.company_id and p.doc ->> 'kind' <> 'online'), '')
-           || '],"user":' || json_build_object('id', u.id, 'name', u.doc -> 'name', 'role', u.doc -> 'role')::text
+           || '],"user":' || json_build_object('id', u.id, 'name', u.doc -> 'name', 'role', ${baseRoleSql("u.doc ->> 'role'")})::text
            || '}' as config
          from ${t.companies} c
          join ${t.users} u on u.company_id = c.company_id and u.id = $2

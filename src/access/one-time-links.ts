@@ -75,7 +75,7 @@ export function createInvitations(options: InvitationOptions): Invitations {
     if (!rows[0]) return null
     const { role, forOwner, madeBy, makerRole, roles, companies, joined, ...invitation } = rows[0]
     const maker = makerRole && toRolePermissions(makerRole, roles)
-    if (madeBy !== null && !isLinkHeld(maker, { role, forOwner })) return null
+    if (madeBy !== null && !isLinkHeld(maker, { role: toRolePermissions(role, roles), forOwner })) return null
     return hasJoined({ companies }, joined) ? null : invitation
   }
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { tellTail } from '#commands/till-commands.ts'
-import { type Role, TILL_ROLES } from '#domain/rights.ts'
+import { baseRoleSql, type Role, TILL_ROLES } from '#domain/rights.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { type Repetition, repeat } from '#lib/background-loops.ts'
@@ -231,7 +231,7 @@ const FIND = {
                 u.doc->>'role' as role, u.generation, p.generation as "personGeneration", c.timezone, ${companysTimeSql('clock.now')} as now
          from clock
          join ops.sync_tokens t on t.hash = $1 and ${LIVE}
-         join users u on u.doc->>'role' = any($2::text[])
+         join users u on ${baseRoleSql("u.doc->>'role'")} = any($2::text[])
          join ops.persons p on ${OF_PERSON}
          join companies c on c.company_id = t.company_id
          where not exists (select from tills d
@@ -246,7 +246,7 @@ const FIND_ENDED = {
                 t.role, t.generation, t.person_generation as "personGeneration", c.timezone, ${companysTimeSql('clock.now')} as now,
                 ended.at as "endedAt"
          from clock
-         join ops.sync_tokens t on t.hash = $1 and t.role = any($2::text[])
+         join ops.sync_tokens t on t.hash = $1 and ${baseRoleSql('t.role')} = any($2::text[])
          join users u on u.company_id = t.company_id and u.id = t.user_id
          join companies c on c.company_id = t.company_id
          left join ops.persons p on p.email = u.doc->>'email'

@@ -42,6 +42,7 @@ const toggle = { required: false, value: null } as const
 const PLANS = 'basic|api'
 const TAX_REGIMES = 'simples_nacional|simples_nacional_excess|normal|mei'
 const KINDS = 'cash|card|pix|transfer|credit_account|exchange_credit|promotion|cashback|other'
+/** Or the code of a role of the company's own, as `user list` shows it. */
 const ROLES = 'owner|manager|clerk|accountant|auditor'
 /** Required for auditors, not allowed for other roles. */
 const terms = { 'access-until': optional('DATE'), 'personal-data': optional('yes|no') }

@@ -1,6 +1,31 @@
-/** Roles of a user in a company. Each begins with a preset of permissions (permissions.ts). */
+import type * as z from 'zod'
+import { expects, limitedText } from './text.ts'
+
+/** Roles of every company. Each begins with a preset of permissions. */
 export const ROLES = ['owner', 'manager', 'clerk', 'accountant', 'auditor'] as const
-export type Role = (typeof ROLES)[number]
+export type BaseRole = (typeof ROLES)[number]
+
+/** A role of a company's own, by what it is and the revision of its event: `clerk_57`. */
+export type OwnRole = `${Exclude<BaseRole, 'owner'>}_${number}`
+
+/** Role of a user in a company. */
+export type Role = BaseRole | OwnRole
+
+const OWN = '(manager|clerk|accountant|auditor)_[1-9]\\d{0,14}'
+const OWN_ROLE = new RegExp(`^${OWN}$`)
+
+export const isOwnRole = (role: string): role is OwnRole => role.length <= 40 && OWN_ROLE.test(role)
+
+/** A role that a company may have. */
+export const RoleCode = limitedText(40).regex(
+  new RegExp(`^(${ROLES.join('|')}|${OWN})$`),
+  expects(`deve ser ${ROLES.join(', ')}, ou o código de um perfil da empresa`),
+) as unknown as z.ZodType<Role, Role>
+
+export const getBaseRole = (role: Role): BaseRole => role.split('_', 1)[0] as BaseRole
+
+/** SQL of the same. */
+export const baseRoleSql = (role: string): string => `split_part(${role}, '_', 1)`
 
 /** What a role is, whatever its permissions (PANEL-81). */
 interface RoleTraits {
@@ -12,7 +37,7 @@ interface RoleTraits {
   readonly isGuest: boolean
 }
 
-export const ROLE_TRAITS: Readonly<Record<Role, RoleTraits>> = {
+const ROLE_TRAITS: Readonly<Record<BaseRole, RoleTraits>> = {
   owner: { usesTills: true, readsOnly: false, isGuest: false },
   manager: { usesTills: true, readsOnly: false, isGuest: false },
   clerk: { usesTills: true, readsOnly: false, isGuest: false },
@@ -20,8 +45,10 @@ export const ROLE_TRAITS: Readonly<Record<Role, RoleTraits>> = {
   auditor: { usesTills: false, readsOnly: true, isGuest: true },
 }
 
+export const getTraits = (role: Role): RoleTraits => ROLE_TRAITS[getBaseRole(role)]
+
 /** Roles that may log in at tills, for SQL statements. */
-export const TILL_ROLES: readonly Role[] = ROLES.filter((role) => ROLE_TRAITS[role].usesTills)
+export const TILL_ROLES: readonly BaseRole[] = ROLES.filter((role) => ROLE_TRAITS[role].usesTills)
 
 /** Access terms of a user; only auditors have them. */
 export interface AccessTerms {
@@ -37,7 +64,7 @@ export const hasAccessOn = ({ access_until }: Pick<AccessTerms, 'access_until'>,
 
 /** Whether a user may see names, documents and contacts of persons (PANEL-83). */
 export const seesPersons = ({ role, personal_data }: AccessTerms): boolean =>
-  !ROLE_TRAITS[role].isGuest || personal_data === true
+  !getTraits(role).isGuest || personal_data === true
 
 /** What a user may see. Read-only roles have only such permissions. */
 export const SEEING_PERMISSIONS = [
@@ -111,16 +138,19 @@ export interface RolePermissions {
   readonly limits: PermissionLimits
 }
 
-/** A role as a company has adjusted it. */
-export type AdjustedRole = Pick<RolePermissions, 'granted' | 'limits'>
+/** A role as a company has adjusted it, or its own, which has a name. */
+export type AdjustedRole = Pick<RolePermissions, 'granted' | 'limits'> & { readonly name?: string }
 export type AdjustedRoles = Readonly<Partial<Record<Role, AdjustedRole>>>
+
+/** Roles of its own that a company has at most: each change loads them. */
+export const MAX_OWN_ROLES = 20
 
 const UNLIMITED: PermissionLimits = { return_goods: null, give_discount: null }
 
 /** Largest return and discount of a clerk without an approval, in cents. */
 const CLERK_LIMIT = 100_00
 
-const preset = (role: Role, granted: readonly Permission[], limits = UNLIMITED): RolePermissions => ({
+const preset = (role: BaseRole, granted: readonly Permission[], limits = UNLIMITED): RolePermissions => ({
   role,
   granted,
   limits,
@@ -129,7 +159,7 @@ const preset = (role: Role, granted: readonly Permission[], limits = UNLIMITED):
 const without = (...lacking: readonly Permission[]): Permission[] =>
   PERMISSIONS.filter((permission) => !lacking.includes(permission))
 
-export const ROLE_PRESETS: Readonly<Record<Role, RolePermissions>> = {
+export const ROLE_PRESETS: Readonly<Record<BaseRole, RolePermissions>> = {
   owner: preset('owner', PERMISSIONS),
   manager: preset(
     'manager',
@@ -155,11 +185,30 @@ export const ROLE_PRESETS: Readonly<Record<Role, RolePermissions>> = {
   auditor: preset('auditor', SEEING_PERMISSIONS),
 }
 
-/** Permissions of a role: those that the company gave it, or its preset. Owners always have all. */
+/** Permissions of a role: those that the company gave it, or its preset. Owners always have all, a removed role none. */
 export function toRolePermissions(role: Role, adjusted: AdjustedRoles = {}): RolePermissions {
   const own = role === 'owner' ? undefined : adjusted[role]
-  return own ? { role, ...own } : ROLE_PRESETS[role]
+  if (own) return { role, granted: own.granted, limits: own.limits }
+  return isOwnRole(role) ? { role, granted: [], limits: UNLIMITED } : ROLE_PRESETS[role]
 }
+
+/** Roles of the company's own, in the order in which they were made. */
+export const listOwnRoles = (adjusted: AdjustedRoles): OwnRole[] =>
+  Object.keys(adjusted).filter(isOwnRole).sort((one, other) => revisionIn(one) - revisionIn(other))
+
+const revisionIn = (role: OwnRole): number => Number(role.split('_')[1])
+
+export const ROLE_NAMES: Readonly<Record<BaseRole, string>> = {
+  owner: 'Proprietário',
+  manager: 'Gerente',
+  clerk: 'Caixa',
+  accountant: 'Contador',
+  auditor: 'Auditor',
+}
+
+/** Name of a role in a company. */
+export const getRoleName = (role: Role, adjusted: AdjustedRoles): string =>
+  isOwnRole(role) ? (adjusted[role]?.name ?? 'Perfil removido') : ROLE_NAMES[role]
 
 /** Whether a role has a permission. */
 export const may = ({ granted }: Pick<RolePermissions, 'granted'>, permission: Permission): boolean =>
@@ -213,19 +262,34 @@ export function withRequired(permissions: readonly Permission[]): readonly Permi
 export const listRequired = (permission: Permission): readonly Permission[] =>
   withRequired([permission]).filter((other) => other !== permission)
 
+/** Cents up to which a role has a permission; -1 without it. */
+const reachOf = (role: RolePermissions, permission: Permission): number =>
+  may(role, permission) ? (getLimit(role, permission) ?? UNLIMITED_CENTS) : -1
+
+const UNLIMITED_CENTS = Number.MAX_SAFE_INTEGER
+
+/** What a role may beyond another one; limited permissions with their limit in cents. */
+export const listBeyond = (role: RolePermissions, other: RolePermissions) =>
+  role.granted
+    .map((permission) => ({ permission, cents: reachOf(role, permission) }))
+    .filter(({ permission, cents }) => cents > reachOf(other, permission))
+
 /**
  * Whether a link that a user made for a person still holds: the user may still make it, and the person has become no
- * owner since.
+ * owner since, nor has rights that the user lacks.
  */
 export const isLinkHeld = (
   maker: RolePermissions | null,
-  { role, forOwner }: { readonly role: Role; readonly forOwner: boolean },
+  { role, forOwner }: { readonly role: RolePermissions; readonly forOwner: boolean },
 ): boolean =>
-  maker !== null && may(maker, 'manage_users') && (role !== 'owner' || (forOwner && may(maker, 'manage_owners')))
+  maker !== null &&
+  may(maker, 'manage_users') &&
+  (role.role !== 'owner' || forOwner) &&
+  listBeyond(role, maker).length === 0
 
 /** Permissions that a company may give a role: read-only roles act in no way, and only owners decide about owners. */
 export const grantableTo = (role: Role): readonly Permission[] =>
-  ROLE_TRAITS[role].readsOnly ? SEEING_PERMISSIONS : PERMISSIONS.filter((permission) => permission !== 'manage_owners')
+  getTraits(role).readsOnly ? SEEING_PERMISSIONS : PERMISSIONS.filter((permission) => permission !== 'manage_owners')
 
 /** Scopes of API keys (KEY-8); orders and the ledger have separate ones. */
 export const SCOPES = [

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { PERMISSIONS, ROLES } from '#domain/rights.ts'
+import { PERMISSIONS, RoleCode } from '#domain/rights.ts'
 import { limitedText } from '#domain/text.ts'
 import { date, eventType, id, instant, money, percentage, personal, text } from './event-definitions.ts'
 
@@ -90,11 +90,18 @@ const paymentType = {
 const person = { name: personal(text, 'identity'), email: personal(text, 'identity') }
 
 const access = {
-  role: z.enum(ROLES),
+  role: RoleCode,
+  /** Of a role of the company's own, as it was called then. */
+  role_name: text.optional(),
   /** Terms of auditors, absent for other roles; `access_until` is null when an auditor gets another role. */
   access_until: date.nullable().optional(),
   personal_data: z.boolean().optional(),
 }
+
+const permissions = z.array(z.enum(PERMISSIONS))
+
+/** Largest return and discount without an approval; null or absent: unlimited. */
+const granted = { return_limit: money.nullable().optional(), discount_limit: money.nullable().optional() }
 
 /** The company and its settings: payment types, users, API keys. Secrets are never in an event. */
 /** What a link opens. */
@@ -132,14 +139,17 @@ export const companyEvents = {
   TestClockMoved: eventType('company', { by_ms: z.int().positive() }),
   /** Erases the test company's business records and resets its clock. */
   TestDataErased: eventType('company', {}),
+  /** A role of the company's own, with its permissions in full. */
+  RoleCreated: eventType('company', { role: RoleCode, role_name: text, ...granted, permissions }),
   /** The permissions of a role in this company, in full; null restores those that the role has by default. */
   RoleAdjusted: eventType('company', {
-    role: z.enum(ROLES),
-    permissions: z.array(z.enum(PERMISSIONS)).nullable(),
-    /** Largest return and discount without an approval; null or absent: unlimited. */
-    return_limit: money.nullable().optional(),
-    discount_limit: money.nullable().optional(),
+    role: RoleCode,
+    /** Of a role of the company's own. */
+    role_name: text.optional(),
+    permissions: permissions.nullable(),
+    ...granted,
   }),
+  RoleRemoved: eventType('company', { role: RoleCode, role_name: text }),
   PaymentTypeCreated: eventType('payment_type', paymentType),
   PaymentTypeUpdated: eventType('payment_type', { changes: z.strictObject(paymentType).partial() }),
   UserCreated: eventType('user', { ...person, ...access }),

@@ -46,6 +46,8 @@ export interface Grant {
 export interface LimitedUse {
   readonly cents: number
   readonly before: number
+  /** The value is a limit to give, whatever was used of the own one. */
+  readonly isAsLimit?: true
 }
 
 /**

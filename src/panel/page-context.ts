@@ -7,7 +7,7 @@ import { type CreatePaymentTypeInput, createPaymentType } from '#commands/store-
 import { createUser } from '#commands/user-commands.ts'
 import { addDays, Instant, localInstant, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusals.ts'
-import { may, type Permission, ROLE_TRAITS, type RolePermissions } from '#domain/rights.ts'
+import { getTraits, may, type Permission, type RolePermissions } from '#domain/rights.ts'
 import { bySpecificity } from '#http/paths.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { type AsOfMoment, type CompanyAsOf, PastUnavailable, withPastCompany } from '#integrity/as-of.ts'
@@ -65,7 +65,7 @@ export const maySee = (role: RolePermissions, access: PageAccess): boolean =>
  * nothing.
  */
 export const mayOpen = (role: RolePermissions, route: PanelRoute): boolean =>
-  maySee(role, permissionsFor(route)) && !(ROLE_TRAITS[role.role].readsOnly && changesRecords(route))
+  maySee(role, permissionsFor(route)) && !(getTraits(role.role).readsOnly && changesRecords(route))
 
 /** The route that answers a method at a path below the panel. */
 export function routeAt(

@@ -134,7 +134,7 @@ export function describeChanges(before: Json | null, after: Json | null, timezon
 export function describeEventData({ data }: Pick<Envelope, 'data'>, timezone: string): Change[] {
   const { id: _, ...fields } = data as Json
   const { changes, ...more } = fields
-  return describeChanges(null, { ...more, ...(isJsonObject(changes) ? changes : {}) }, timezone)
+  return describeChanges(null, withRoleName({ ...more, ...(isJsonObject(changes) ? changes : {}) }), timezone)
 }
 
 /** Names of the fields that an event changed. */
@@ -142,6 +142,10 @@ export function fieldsChangedBy({ data }: Pick<Envelope, 'data'>): string[] {
   const { changes } = data as Json
   return isJsonObject(changes) ? Object.keys(changes).map(fieldName) : []
 }
+
+/** A role of the company's own by the name that it had then. */
+const withRoleName = ({ role_name, ...fields }: Json): Json =>
+  role_name === undefined ? fields : { ...fields, role: role_name }
 
 /** Events that hold fields of their record; those of others are their own, even under the same name. */
 const HOLDS_RECORD = /(Created|Registered|Invited|Revived|Placed)$/
@@ -156,7 +160,7 @@ export function changesOfEach(events: readonly Pick<Envelope, 'type' | 'data'>[]
   const known: Record<string, unknown> = {}
   return events.map(({ type, data }) => {
     const { id: _, changes, ...fields } = data as Json
-    const after: Json = isJsonObject(changes) ? changes : HOLDS_RECORD.test(type) ? fields : {}
+    const after = withRoleName(isJsonObject(changes) ? changes : HOLDS_RECORD.test(type) ? fields : {})
     const before = Object.fromEntries(Object.keys(after).map((name) => [name, known[name]]))
     Object.assign(known, after)
     return BEGINS_RECORD.test(type) ? [] : describeChanges(before, after, timezone)

@@ -19,6 +19,7 @@ import {
   may,
   PERMISSIONS,
   type Permission,
+  ROLE_NAMES,
   ROLE_PRESETS,
   ROLES,
   type RolePermissions,
@@ -30,7 +31,7 @@ import { type ProblemCode, toHttpStatus } from '#http/problems.ts'
 import { groupBy } from '#lib/collections.ts'
 import { changesRecords, mayOpen, permissionsFor } from '#panel/page-context.ts'
 import type { PanelRoute } from '#panel/panel-route.ts'
-import { limitText, PERMISSION_NAMES, ROLE_NAMES } from '#panel/words/message-words.ts'
+import { limitText, PERMISSION_NAMES } from '#panel/words/message-words.ts'
 import { PaymentNotification } from '#public/payment-notifications.ts'
 import { RULES, type Rule } from '#queries/tables.ts'
 import { Alias } from '#records/company-settings.ts'

@@ -3,7 +3,7 @@ import type { Access } from '#access/access.ts'
 import type { CompanyUser, Membership } from '#access/company-users.ts'
 import type { AddressLimit } from '#access/login-limits.ts'
 import type { IssuedToken, SyncSession } from '#access/till-access.ts'
-import { ROLE_TRAITS } from '#domain/rights.ts'
+import { getTraits } from '#domain/rights.ts'
 import { sendJson } from '#http/answers.ts'
 import { bearer, limitUnauthenticatedBy, rateLimitProblem } from '#http/edge.ts'
 import { Problem, parseInput } from '#http/problems.ts'
@@ -75,7 +75,7 @@ export function authRoutes({ login, tokens }: Pick<Access, 'login' | 'tokens'>):
         if (outcome.kind === 'wrong') return sendFailure(response, 'wrong_credentials')
         if (outcome.kind === 'limited') return sendTooMany(response, outcome)
         // A user without access to tills gets the same answer as an unknown one.
-        const memberships = outcome.memberships.filter(({ role }) => ROLE_TRAITS[role].usesTills)
+        const memberships = outcome.memberships.filter(({ role }) => getTraits(role).usesTills)
         if (memberships.length === 0) return sendFailure(response, 'wrong_credentials')
         const chosen = chooseFrom(memberships, company_id ?? null)
         if (!chosen) return sendCompanies(response, memberships)

@@ -2,14 +2,16 @@ import { readdirSync } from 'node:fs'
 import { expect } from 'chai'
 import { cancelSale } from '#commands/cancel-sale.ts'
 import { updateItem } from '#commands/item-commands.ts'
-import { adjustRole, recordSecondFactorRemoval } from '#commands/user-commands.ts'
-import { ROLE_PRESETS } from '#domain/rights.ts'
+import { AdjustRoleInput, adjustRole, createRole, removeRole } from '#commands/role-commands.ts'
+import { createUser, reactivateUser, recordSecondFactorRemoval, updateUser } from '#commands/user-commands.ts'
+import { refuseField } from '#domain/refusals.ts'
+import { MAX_OWN_ROLES, type Permission, ROLE_PRESETS } from '#domain/rights.ts'
 import { event } from '#events/catalogue.ts'
 import { type Command, isRefusal, type NewEvent, type Permit } from '#ledger/command.ts'
 import { companyRef } from '#projections/companies.ts'
 import { limitUsesByUser, liveUser, userById } from '#projections/users.ts'
 import { companyRegistered, itemCreated, saleCompleted, userCreated } from '../support/facts.ts'
-import { COMPANY_ID, given, minute } from '../support/given.ts'
+import { COMPANY_ID, type Decided, given, minute, type Scenario } from '../support/given.ts'
 
 const CLERK = {
   role: 'clerk',
@@ -84,6 +86,139 @@ describe('adjusting a role', () => {
         unknown_fields: [],
       })
     })
+})
+
+/** Has these permissions, and the limits of a clerk. */
+const permitOnly =
+  (...permissions: readonly Permission[]): Permit =>
+  (permission, use) =>
+    permissions.includes(permission) && (use?.cents ?? 0) <= 100_00
+      ? {}
+      : { refused: 'permission_required', details: { permission } }
+
+const stocker = event('RoleCreated', {
+  id: COMPANY_ID,
+  role: 'clerk_7',
+  role_name: 'Repositor',
+  permissions: ['adjust_stock', 'edit_catalog'],
+  return_limit: '0.00',
+  discount_limit: '0.00',
+})
+
+describe('a role of the company', () => {
+  const BY = ['panel', 'user/1', null] as const
+
+  it('begins as a copy, named by the revision of its event [ROLE-1350]', async () => {
+    const shop = await given(companyRegistered())
+    ;(await shop.when(createRole, { name: 'Repositor', copy_of: 'clerk' })).accepts(
+      'created',
+      event('RoleCreated', { id: COMPANY_ID, ...clerk(), role: 'clerk_1', role_name: 'Repositor' }),
+    )
+    const again = await shop.when(createRole, { name: 'Repositor 2', copy_of: 'clerk_1' })
+    expect(again.decision).to.have.nested.property('events[0].data.role', 'clerk_2')
+  })
+
+  it('copied from owners is a manager, who decides about no owners [ROLE-1350] [ROLE-124]', async () => {
+    const shop = await given(companyRegistered())
+    const { decision } = await shop.when(createRole, { name: 'Sócia', copy_of: 'owner' })
+    expect(decision).to.have.nested.property('events[0].data.role', 'manager_1')
+    expect(decision).to.have.nested.property('events[0].data.permissions').that.does.not.include('manage_owners')
+    expect(decision).to.have.nested.property('events[0].data.permissions').that.includes('manage_company')
+  })
+
+  for (const name of ['repositor', 'Gerente'])
+    it(`takes no name of another role: ${name} [ROLE-1350]`, async () => {
+      const shop = await given(companyRegistered(), stocker)
+      const taken = refuseField('name', 'outro perfil já tem este nome')
+      expect((await shop.when(createRole, { name, copy_of: 'clerk' })).decision).to.deep.equal(taken)
+    })
+
+  it('is one of twenty at most [ROLE-1350]', async () => {
+    const roles = Array.from({ length: MAX_OWN_ROLES }, (_, n) =>
+      event('RoleCreated', { id: COMPANY_ID, role: `clerk_${n + 1}`, role_name: `Perfil ${n}`, permissions: [] }),
+    )
+    const shop = await given(companyRegistered(), ...roles)
+    const input = { name: 'Mais um', copy_of: 'clerk' } as const
+    expect((await shop.when(createRole, input)).decision).to.have.property('refused', 'validation_failed')
+    await shop.when(removeRole, { role: 'clerk_3' })
+    expect((await shop.when(createRole, input)).decision).to.have.property('outcome', 'created')
+  })
+
+  it('gets another name and other permissions by one event, and its own name again [ROLE-1350]', async () => {
+    const shop = await given(companyRegistered(), stocker)
+    const changes = { role: 'clerk_7', permissions: ['adjust_stock'], return_limit: '0.00', discount_limit: '0.00' }
+    const input = AdjustRoleInput.parse(changes)
+    ;(await shop.when(adjustRole, { ...input, name: 'Estoquista' })).accepts(
+      'updated',
+      event('RoleAdjusted', { id: COMPANY_ID, ...input, role_name: 'Estoquista' }),
+    )
+    ;(await shop.when(adjustRole, input)).accepts('unchanged')
+    expect(companyRef(await shop.rows()).roles.clerk_7).to.include({ name: 'Estoquista' })
+  })
+
+  it('leaves when no user has it, and is given to no one from then on [ROLE-1351]', async () => {
+    const bia = userCreated({ id: 2, role: 'clerk_7', role_name: 'Repositor' })
+    const shop = await given(companyRegistered(), stocker, bia)
+    const held = await shop.when(removeRole, { role: 'clerk_7' }, ...BY, [{ name: 'Bia' }])
+    expect(held.decision).to.deep.equal(refuseField('role', 'têm este perfil: Bia'))
+    await shop.happens(event('UserDeactivated', { id: 2 }))
+    ;(await shop.when(removeRole, { role: 'clerk_7' })).accepts(
+      'deleted',
+      event('RoleRemoved', { id: COMPANY_ID, role: 'clerk_7', role_name: 'Repositor' }),
+    )
+    ;(await shop.when(removeRole, { role: 'clerk_7' })).refuses('not_found')
+    const gone = refuseField('role', 'este perfil não existe mais: escolha outro')
+    const user = { name: 'Rui', email: 'rui@ipe.example', role: 'clerk_7', password_hash: 'x' } as const
+    for (const { decision } of [await shop.when(reactivateUser, { id: 2 }), await shop.when(createUser, user)])
+      expect(decision).to.deep.equal(gone)
+    ;(await shop.when(updateUser, { id: 2, role: 'clerk' })).accepts(
+      'updated',
+      event('UserUpdated', { id: 2, changes: { role: 'clerk' } }),
+    )
+  })
+
+  it('gives its users what it says, at once, and none once it is gone [ROLE-1350]', async () => {
+    const bia = userCreated({ id: 2, role: 'clerk_7', role_name: 'Repositor' })
+    const events = [companyRegistered(), stocker, bia]
+    const permit = await permitAfter(events, 2, null)
+    expect([permit('adjust_stock'), permit('sell')]).to.deep.equal([
+      {},
+      { refused: 'permission_required', details: { permission: 'sell' } },
+    ])
+    const sells = event('RoleAdjusted', { id: COMPANY_ID, role: 'clerk_7', role_name: 'X', permissions: ['sell'] })
+    expect((await permitAfter([...events, sells], 2, null))('sell')).to.deep.equal({})
+    const removed = event('RoleRemoved', { id: COMPANY_ID, role: 'clerk_7', role_name: 'X' })
+    expect((await permitAfter([...events, sells, removed], 2, null))('sell')).to.have.property('refused')
+  })
+
+  it('is named in the events of its users by the name that it had then [ROLE-1350]', async () => {
+    const shop = await given(companyRegistered(), userCreated({ id: 1, role: 'owner' }), userCreated({ id: 2 }), stocker)
+    ;(await shop.when(updateUser, { id: 2, role: 'clerk_7' })).accepts(
+      'updated',
+      event('UserUpdated', { id: 2, changes: { role: 'clerk_7', role_name: 'Repositor' } }),
+    )
+    expect(await shop.show('user/2')).to.include({ role: 'clerk_7' }).and.not.to.have.property('role_name')
+  })
+
+  for (const [what, act] of [
+    ['a copy', (shop, permit) => shop.when(createRole, { name: 'X', copy_of: 'clerk' }, ...BY, [], permit)],
+    ['a permission', (shop, permit) => shop.when(adjustRole, clerk({ permissions: ['import'] }), ...BY, [], permit)],
+    ['a limit', (shop, permit) => shop.when(adjustRole, clerk({ discount_limit: null }), ...BY, [], permit)],
+    ['a role', (shop, permit) => shop.when(updateUser, { id: 2, role: 'manager' }, ...BY, [], permit)],
+  ] as const satisfies readonly [string, (shop: Scenario, permit: Permit) => Promise<Decided>][])
+    it(`is not given ${what} by a user who has it not [ROLE-1352]`, async () => {
+      const shop = await given(companyRegistered(), userCreated({ id: 2, role: 'clerk' }))
+      const permit = permitOnly('manage_company', 'manage_users', 'give_discount', 'return_goods')
+      expect((await act(shop, permit)).decision).to.have.property('refused', 'permission_required')
+      expect((await act(shop, () => ({}))).decision).to.have.property('outcome')
+    })
+
+  it('loses permissions by a user who has them not [ROLE-1352]', async () => {
+    const shop = await given(companyRegistered())
+    const fewer = clerk({ permissions: ['sell'], discount_limit: '50.00' })
+    const { decision } = await shop.when(adjustRole, fewer, ...BY, [], permitOnly('manage_company'))
+    expect(decision).to.have.property('outcome', 'updated')
+  })
 })
 
 /** The permissions of a user after these events, with an approver or without. */

@@ -20,7 +20,7 @@ interface Schema {
 const IMPERSONAL = [
   'external_id store_alias alias prefix scopes[] idempotency_key payment_method_id provider_payment_id provider_refund_id offline_id fingerprint',
   'customer_external_id supplier_external_id customer.external_id items[].external_id',
-  'name cnpj timezone logo_url state_registration sku barcode unit gtin ncm cest items[].description payments[].name refunds[].name',
+  'role role_name name cnpj timezone logo_url state_registration sku barcode unit gtin ncm cest items[].description payments[].name refunds[].name',
   // Session of a till's drawer, named by the till.
   // Of a paper, and of the shop's account at its bank.
   'payments[].voucher refunds[].voucher vouchers[].voucher pix_key pix_city',

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { adjustRole, createUser, deactivateUser, updateUser } from '#commands/user-commands.ts'
+import { adjustRole } from '#commands/role-commands.ts'
+import { createUser, deactivateUser, updateUser } from '#commands/user-commands.ts'
 import { ROLE_PRESETS, ROLES } from '#domain/rights.ts'
 import { BEFORE } from '#panel/forms/panel-form.ts'
 import type { Json } from '../support/api.ts'

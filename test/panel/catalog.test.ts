@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { adjustRole } from '#commands/user-commands.ts'
+import { adjustRole } from '#commands/role-commands.ts'
 import { offlineSaleOf, openCounter, upload } from '../support/offline-sales.ts'
 import { HOSTILE, hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 import { openTill } from '../support/till.ts'

@@ -47,7 +47,7 @@ const FORMS_OF_AUDITORS = [
 
 /** Pages whose only purpose is a change. */
 const LEADS_TO_CHANGE =
-  /\/(nov[oa]|editar|excluir|cancelar|cliente|esquecer|devolver|devolver\/quantidades|devolver\/forma|liquidar|estornar|reenviar|registrar|resolver|desfazer|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|perfis\/:role|importar|importar\/conferir|conectar|nova-senha|remover-verificacao|aplicar|descartar|reativar|encerrar|recuperar|perdidas\/:from\/:to|desativar|sessoes\/abrir|suprimento|sangria|fechar|explicar|nfe|nfe\/conferir|cobrar|agentes|primeiros-passos|negocio|negocio\/:tipo|precos)$/
+  /\/(nov[oa]|editar|excluir|cancelar|cliente|esquecer|devolver|devolver\/quantidades|devolver\/forma|liquidar|estornar|reenviar|registrar|resolver|desfazer|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|perfis\/:role|perfis\/:role\/remover|importar|importar\/conferir|conectar|nova-senha|remover-verificacao|aplicar|descartar|reativar|encerrar|recuperar|perdidas\/:from\/:to|desativar|sessoes\/abrir|suprimento|sangria|fechar|explicar|nfe|nfe\/conferir|cobrar|agentes|primeiros-passos|negocio|negocio\/:tipo|precos)$/
 
 /** Where the provider sends the browser: without its answer there is nothing to show. */
 const CALLBACK = '/loja/conectar'
@@ -69,7 +69,7 @@ const PAGES = PANEL_ROUTES.filter(isPage)
 const FORMS = PANEL_ROUTES.filter((route): route is FormRoute => 'submit' in route)
 const FILES = PANEL_ROUTES.filter((route) => 'table' in route)
 /** Roles and types of business are those of every company. */
-const OF_ANY = ['/configuracoes/perfis/:role', '/primeiros-passos/negocio/:tipo']
+const OF_ANY = ['/configuracoes/perfis/:role', '/configuracoes/perfis/:role/remover', '/primeiros-passos/negocio/:tipo']
 const aboutRecords = ({ path }: PanelRoute) =>
   path.includes(':') && !OF_MONTHS.test(path) && path !== NUMBERED_BY_COMPANY && !OF_ANY.includes(path)
 

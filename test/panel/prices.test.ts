@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { moveTestClock } from '#commands/company-commands.ts'
 import { ReceiveGoodsInput, receiveGoods } from '#commands/receive-goods.ts'
-import { adjustRole } from '#commands/user-commands.ts'
+import { adjustRole } from '#commands/role-commands.ts'
 import { applyDuePrices } from '#service/due-prices.ts'
 import { panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 import { openTill } from '../support/till.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { listLoginCounters } from '#access/login-limits.ts'
-import { adjustRole } from '#commands/user-commands.ts'
+import { adjustRole } from '#commands/role-commands.ts'
 import type { Permission } from '#domain/rights.ts'
 import { BEFORE } from '#panel/forms/panel-form.ts'
 import type { Json } from '../support/api.ts'

@@ -27,7 +27,7 @@ const PASSWORD = 'senha correta'
 const passwordHash = cheapHash(PASSWORD)
 let users = 0
 
-export async function createTestUser(company: TestCompany, role: 'owner' | 'clerk' = 'clerk'): Promise<TestUser> {
+export async function createTestUser(company: TestCompany, role: Role = 'clerk'): Promise<TestUser> {
   const email = `caixa${++users}@loja.example`
   const fields = { name: `Operador ${users}`, email, role }
   const { id } = await company.run(createUser, { ...fields, password_hash: await passwordHash })

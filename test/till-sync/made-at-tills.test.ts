@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { adjustRole } from '#commands/user-commands.ts'
+import { adjustRole } from '#commands/role-commands.ts'
 import type { Json, TestCompany } from '../support/api.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
 import { expectFailure, openTill, type TestTill } from '../support/till.ts'

@@ -30,7 +30,8 @@ import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { ButtonLink, Card, Facts } from '../ui/page-parts.tsx'
 import { recordsOnPage } from '../ui/panel-list.tsx'
 import { loadPaymentTypes, PAYMENT_TYPES_PATH, PaymentTypeTable } from './payment-type-pages.tsx'
-import { ROLES_PATH, USERS_PATH, UserTable } from './user-pages.tsx'
+import { ROLES_PATH } from './role-pages.tsx'
+import { USERS_PATH, UserTable } from './user-pages.tsx'
 
 const SETTINGS = '/configuracoes'
 const LOGO = `${SETTINGS}/logotipo`

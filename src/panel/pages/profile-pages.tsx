@@ -5,6 +5,7 @@ import { hashPassword, Password } from '#access/passwords.ts'
 import { changePin } from '#commands/user-commands.ts'
 import { formatDateTime } from '#domain/person-values.ts'
 import type { Refusal } from '#domain/refusals.ts'
+import { getRoleName } from '#domain/rights.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { passwordInput } from '../forms/input-kinds.ts'
 import { type Fields, formText } from '../forms/panel-form.ts'
@@ -13,7 +14,7 @@ import { ButtonForm } from '../ui/form-fields.tsx'
 import { buttonRoute, formPages } from '../ui/form-pages.tsx'
 import { ListTable } from '../ui/list-table.tsx'
 import { Card, Facts, PanelBadge } from '../ui/page-parts.tsx'
-import { ROLE_NAMES } from '../words/message-words.ts'
+import { loadAdjustedRoles } from '#queries/company-queries.ts'
 import { SecondFactorsCard, toPasswordRefusal } from './second-factor-pages.tsx'
 
 type NamePatterns = readonly (readonly [word: RegExp, name: string])[]
@@ -159,7 +160,7 @@ const showProfile = async (visit: PageContext): Promise<PanelPage> => ({
           facts={[
             ['Nome', visit.session.userName],
             ['E-mail', visit.session.email],
-            ['Perfil de acesso', ROLE_NAMES[visit.session.role]],
+            ['Perfil de acesso', getRoleName(visit.session.role, await loadAdjustedRoles(visit.readModel.reader))],
             ['Empresa', visit.session.companyName],
           ]}
         />

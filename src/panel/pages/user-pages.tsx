@@ -1,44 +1,18 @@
 import * as z from 'zod'
 import type { NewInvitation } from '#access/one-time-links.ts'
 import { InviteFields, inviteUser, renewInvitation } from '#commands/invitation-commands.ts'
-import {
-  AdjustRoleInput,
-  adjustRole,
-  CreateUserInput,
-  deactivateUser,
-  reactivateUser,
-  updateUser,
-} from '#commands/user-commands.ts'
-import { fromCents } from '#domain/money.ts'
+import { CreateUserInput, deactivateUser, reactivateUser, updateUser } from '#commands/user-commands.ts'
 import { formatDateTime, formatDay, formatPersonName } from '#domain/person-values.ts'
 import type { Refusal } from '#domain/refusals.ts'
-import {
-  grantableTo,
-  LIMITED_PERMISSIONS,
-  listRequired,
-  may,
-  PERMISSIONS,
-  type Permission,
-  ROLE_PRESETS,
-  ROLE_TRAITS,
-  ROLES,
-  type Role,
-  type RolePermissions,
-  seesPersons,
-  toRolePermissions,
-} from '#domain/rights.ts'
+import { getRoleName, getTraits, seesPersons } from '#domain/rights.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { UserObject } from '#projections/users.ts'
 import { getUser, loadAdjustedRoles } from '#queries/company-queries.ts'
 import {
-  amountInput,
   choiceInput,
-  choicesInput,
   dateInput,
   emailInput,
   lineInput,
-  namedOptions,
-  type Option,
   yesOrNoInput,
 } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
@@ -50,165 +24,10 @@ import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { ListTable } from '../ui/list-table.tsx'
 import { ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/page-parts.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
-import { LIMIT_NAMES, limitText, PERMISSION_NAMES, permissionPhrase, ROLE_NAMES } from '../words/message-words.ts'
 import { forgetAction, forgetPages } from './erase-person-pages.tsx'
 import { endSessions, SessionsCard } from './profile-pages.tsx'
+import { loadRoles, RolesExplained, roleOptions } from './role-pages.tsx'
 import { recoveryActions, secondFactorText } from './user-recovery.tsx'
-
-export const ROLES_PATH = '/configuracoes/perfis'
-
-const rolesOf = async ({ readModel }: PageContext): Promise<RolePermissions[]> => {
-  const adjusted = await loadAdjustedRoles(readModel.reader)
-  return ROLES.map((role) => toRolePermissions(role, adjusted))
-}
-
-/** A cell of the table: whether the role has the permission, and its limit. */
-function grantText(role: RolePermissions, permission: Permission): string {
-  if (!may(role, permission)) return '—'
-  const limited = LIMITED_PERMISSIONS.find((one) => one === permission)
-  return limited ? `Sim, ${limitText(role.limits[limited])}` : 'Sim'
-}
-
-/** The permissions of all roles side by side. */
-async function showRoles(visit: PageContext): Promise<PanelPage> {
-  const roles = await rolesOf(visit)
-  const nameOf = ({ role }: RolePermissions) => {
-    const path = `${ROLES_PATH}/${role}`
-    return role !== 'owner' && visit.reaches('GET', path) ? (
-      <a href={link(path)}>{ROLE_NAMES[role]}</a>
-    ) : (
-      ROLE_NAMES[role]
-    )
-  }
-  const body = (
-    <>
-      <Card title="Perfis">
-        <ListTable
-          isList
-          caption="Perfis de acesso"
-          rows={roles}
-          empty=""
-          columns={[
-            { head: 'Perfil', cell: nameOf },
-            { head: 'Permissões', cell: ({ granted }) => granted.length, isNumber: true },
-            {
-              head: 'Situação',
-              cell: (role) => (role === ROLE_PRESETS[role.role] ? 'Padrão' : 'Alterado pela empresa'),
-            },
-          ]}
-        />
-      </Card>
-      <Card title="Permissões de cada perfil">
-        <ListTable
-          caption="Permissões por perfil"
-          rows={PERMISSIONS}
-          empty=""
-          columns={[
-            { head: 'Permissão', cell: (permission) => PERMISSION_NAMES[permission] },
-            ...roles.map((role) => ({
-              head: ROLE_NAMES[role.role],
-              cell: (permission: Permission) => grantText(role, permission),
-            })),
-          ]}
-        />
-      </Card>
-    </>
-  )
-  return { title: 'Perfis de acesso', parent: { label: 'Configurações', to: '/configuracoes' }, body }
-}
-
-/** The adjustable role of a path; owners always have all permissions. */
-async function roleOf(visit: PageContext): Promise<RolePermissions | null> {
-  const found = (await rolesOf(visit)).find(({ role }) => role === visit.params.role)
-  return found && found.role !== 'owner' ? found : null
-}
-
-/** A permission to tick, with what it brings along (ROLE-111). */
-function optionOf(permission: Permission): Option {
-  const requires = listRequired(permission)
-  // What those bring along stands at them.
-  const direct = requires.filter((one) => !requires.some((other) => listRequired(other).includes(one)))
-  const label = PERMISSION_NAMES[permission]
-  return { value: permission, label, requires, note: direct.map((one) => `+ ${permissionPhrase(one)}`).join('\n') }
-}
-
-function fieldsOf({ role }: RolePermissions): Fields {
-  const grantable = grantableTo(role)
-  const permissions = {
-    label: 'Permissões',
-    kind: choicesInput(grantable.map(optionOf)),
-    columns: 12 as const,
-  }
-  const limits: Fields = grantable.includes('return_goods')
-    ? {
-        return_limit: { label: LIMIT_NAMES.return_goods, kind: amountInput, hint: 'Se vazio, sem limite.' },
-        discount_limit: { label: LIMIT_NAMES.give_discount, kind: amountInput, hint: 'Se vazio, sem limite.' },
-      }
-    : {}
-  return { permissions, ...limits }
-}
-
-const textOf = (cents: number | null): string | null => (cents === null ? null : fromCents(cents))
-
-const RoleForm = z.object({
-  permissions: AdjustRoleInput.shape.permissions,
-  return_limit: AdjustRoleInput.shape.return_limit.default(null),
-  discount_limit: AdjustRoleInput.shape.discount_limit.default(null),
-})
-
-/** Adjusts the permissions of a role; the presets are restored by choosing them again. */
-export const rolePages: readonly PanelRoute[] = [
-  { path: ROLES_PATH, section: 'settings', access: 'see_company', show: showRoles },
-  ...formPages({
-    path: `${ROLES_PATH}/:role`,
-    section: 'settings',
-    access: 'manage_company',
-    subject: roleOf,
-    title: ({ role }) => `Perfil de acesso: ${ROLE_NAMES[role as Role]}`,
-    intro: ({ role }) => (
-      <p>
-        {role === 'accountant' || role === 'auditor' ? 'Este perfil só consulta. ' : ''}
-        Vale a partir da próxima página de cada pessoa com este perfil. Por padrão:{' '}
-        {ROLE_PRESETS[role].granted.map(permissionPhrase).join('; ')}.
-      </p>
-    ),
-    label: 'Salvar',
-    back: () => ROLES_PATH,
-    fields: fieldsOf,
-    initial: ({ granted, limits }) => ({
-      permissions: granted,
-      return_limit: textOf(limits.return_goods),
-      discount_limit: textOf(limits.give_discount),
-    }),
-    schema: RoleForm,
-    act: (submission, { role }, input) =>
-      runAndRedirect(submission, adjustRole, { role, ...input }, { to: ROLES_PATH, flash: 'perfil-alterado' }),
-  }),
-]
-
-/** Explanation of each role, by default; the settings show what the company has adjusted. */
-const ROLE_RIGHTS: Readonly<Record<Role, string>> = {
-  owner: 'vê e altera tudo: também usuários, chaves de API, webhooks e configurações.',
-  manager: 'cuida da loja: vê e altera tudo, menos usuários, integrações e configurações; aprova operações dos caixas.',
-  clerk:
-    'vende e cuida de catálogo, clientes e contas a receber; vê só as próprias vendas de hoje, não cancela as de outros, não altera preços e não baixa arquivos.',
-  accountant:
-    'vê vendas, recibos, catálogo com custos e contas, baixa os arquivos e verifica a auditoria, sem o conteúdo dos eventos; não altera nada e não entra nos caixas.',
-  auditor: 'vê tudo até uma data, inclusive a auditoria; não altera nada e não entra nos caixas.',
-}
-
-const RolesExplained = () => (
-  <details>
-    <summary>Permissões de cada perfil</summary>
-    <ul>
-      {ROLES.map((one) => (
-        <li key={one}>
-          <strong>{ROLE_NAMES[one]}</strong> {ROLE_RIGHTS[one]}
-        </li>
-      ))}
-    </ul>
-  </details>
-)
 
 const STATES = {
   active: ['good', 'Ativo'],
@@ -224,7 +43,11 @@ const at = { section: 'settings', access: 'see_company' } as const
 const changing = { ...at, access: 'manage_users' } as const
 
 const name = { label: 'Nome', kind: lineInput, isRequired: true } as const
-const role = { label: 'Perfil de acesso', kind: choiceInput(namedOptions(ROLE_NAMES)), isRequired: true } as const
+const roleField = async (visit: PageContext) => ({
+  label: 'Perfil de acesso',
+  kind: choiceInput(roleOptions(await loadRoles(visit))),
+  isRequired: true,
+})
 const terms: Fields = {
   access_until: {
     label: 'Acesso até',
@@ -235,13 +58,13 @@ const terms: Fields = {
   },
   personal_data: { label: 'Vê dados pessoais', kind: yesOrNoInput, columns: 12, of: 'auditor' },
 }
-const NEW: Fields = { name, role, email: { label: 'E-mail', kind: emailInput, isRequired: true }, ...terms }
+const email = { label: 'E-mail', kind: emailInput, isRequired: true } as const
 
 const Changes = CreateUserInput.omit({ email: true, password_hash: true })
 
 /** Without the fields of auditors for other roles: the browser sends hidden fields too. */
 function termsOfRole<F extends z.infer<typeof Changes>>({ access_until, personal_data, ...fields }: F) {
-  return ROLE_TRAITS[fields.role].isGuest ? { ...fields, access_until, personal_data } : fields
+  return getTraits(fields.role).isGuest ? { ...fields, access_until, personal_data } : fields
 }
 
 type User = Omit<UserObject, 'company_id'>
@@ -249,6 +72,9 @@ type User = Omit<UserObject, 'company_id'>
 /** The user of a path, with times on the company's clock; null if it does not exist. */
 const userOf = (visit: PageContext): Promise<User | null> =>
   loadRecord(visit, ({ readModel }, id) => getUser(readModel.reader, id))
+
+const loadRoleName = async (visit: PageContext, { role }: Pick<User, 'role'>): Promise<string> =>
+  getRoleName(role, await loadAdjustedRoles(visit.readModel.reader))
 
 const UserBadge = ({ status }: Pick<User, 'status'>) => <StateBadge state={STATES[status]} />
 
@@ -261,7 +87,7 @@ async function showUser(visit: PageContext): Promise<PanelPage | null> {
   const hasJoined = isActive || user.status === 'inactive'
   const isSelf = user.id === visit.session.userId
   const isForgotten = user.forgotten_at !== null
-  const { isGuest } = ROLE_TRAITS[user.role]
+  const { isGuest } = getTraits(user.role)
   const body = (
     <>
       <Card title="Dados">
@@ -269,7 +95,7 @@ async function showUser(visit: PageContext): Promise<PanelPage | null> {
           facts={[
             ['Nome', formatPersonName(user.name)],
             ['E-mail', user.email],
-            ['Perfil de acesso', ROLE_NAMES[user.role]],
+            ['Perfil de acesso', await loadRoleName(visit, user)],
             ['Acesso até', isGuest && user.access_until && formatDay(user.access_until)],
             ['Dados pessoais', isGuest && (seesPersons(user) ? 'Vê' : 'Retidos')],
             ['Situação', <UserBadge status={user.status} />],
@@ -378,7 +204,7 @@ export const userPages: readonly PanelRoute[] = [
     ),
     label: 'Convidar',
     back: () => HOME,
-    fields: () => NEW,
+    fields: async (_, visit) => ({ name, role: await roleField(visit), email, ...terms }),
     // The default role sees the least.
     initial: () => ({ role: 'clerk' }),
     schema: InviteFields,
@@ -393,8 +219,8 @@ export const userPages: readonly PanelRoute[] = [
     label: 'Salvar',
     back: ({ id }) => `${USERS_PATH}/${id}`,
     intro: () => <RolesExplained />,
-    fields: () => ({ name, role, ...terms }),
-    initial: (user) => ({ ...user, personal_data: ROLE_TRAITS[user.role].isGuest && user.personal_data }),
+    fields: async (_, visit) => ({ name, role: await roleField(visit), ...terms }),
+    initial: (user) => ({ ...user, personal_data: getTraits(user.role).isGuest && user.personal_data }),
     schema: Changes,
     act: (submission, { id }, changes) =>
       runAndRedirect(
@@ -462,6 +288,7 @@ export async function UserTable({
   readonly users: readonly UserObject[]
 }) {
   const emails = users.flatMap(({ email }) => email ?? [])
+  const roles = await loadAdjustedRoles(visit.readModel.reader)
   const methods = await visit.context.access.secondFactors.methodsOf(emails)
   return (
     <ListTable
@@ -472,7 +299,7 @@ export async function UserTable({
       columns={[
         { head: 'Nome', cell: ({ id, name }) => <a href={link(`${USERS_PATH}/${id}`)}>{formatPersonName(name)}</a> },
         { head: 'E-mail', cell: ({ email }) => email },
-        { head: 'Perfil de acesso', cell: ({ role }) => ROLE_NAMES[role] },
+        { head: 'Perfil de acesso', cell: ({ role }) => getRoleName(role, roles) },
         { head: 'Duas etapas', cell: ({ email }) => (methods.has(email ?? '') ? 'Ativada' : '—') },
         { head: 'Situação', cell: ({ status }) => <UserBadge status={status} /> },
       ]}

@@ -1,7 +1,7 @@
 import { fromCents } from '#domain/money.ts'
 import { formatMoney } from '#domain/person-values.ts'
 import type { Refusal } from '#domain/refusals.ts'
-import type { LimitedPermission, Permission, Role } from '#domain/rights.ts'
+import type { LimitedPermission, Permission } from '#domain/rights.ts'
 import { type FailureReason, type Problem, type ProblemCode, toHttpMessage } from '#http/problems.ts'
 
 /** Messages after an action. The address has only the code, so that a link cannot inject text. */
@@ -10,6 +10,8 @@ export const FLASHES = {
   'conta-criada': 'Conta criada.',
   alterado: 'Alterações salvas.',
   'pin-alterado': 'PIN definido.',
+  'perfil-criado': 'Perfil criado. Escolha agora o que ele pode.',
+  'perfil-removido': 'Perfil removido.',
   'perfil-alterado': 'Perfil de acesso alterado.',
   'loja-conectada': 'Loja conectada ao Mercado Pago.',
   'sem-alteracao': 'Nada foi alterado.',
@@ -123,14 +125,6 @@ export const toFlashClass = (code: FlashCode): string => (NEUTRAL.has(code) ? 'n
 
 export const parseFlash = (code: string | undefined): FlashCode | null =>
   code !== undefined && Object.hasOwn(FLASHES, code) ? (code as FlashCode) : null
-
-export const ROLE_NAMES: Readonly<Record<Role, string>> = {
-  owner: 'Proprietário',
-  manager: 'Gerente',
-  clerk: 'Caixa',
-  accountant: 'Contador',
-  auditor: 'Auditor',
-}
 
 /** What a user with the permission may do. */
 export const PERMISSION_NAMES: Readonly<Record<Permission, string>> = {

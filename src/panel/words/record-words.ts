@@ -10,6 +10,7 @@ import {
   formatPersonName,
   formatQuantity,
 } from '#domain/person-values.ts'
+import { ROLE_NAMES } from '#domain/rights.ts'
 import type { DataOf, EventName } from '#events/catalogue.ts'
 import type { Envelope } from '#ledger/command.ts'
 import { COMPANY_FIELDS, PAYMENT_KIND_NAMES, PAYMENT_TYPE_FIELDS, STORE_FIELDS } from '#records/company-settings.ts'
@@ -18,7 +19,7 @@ import { GOODS_ORIGIN_NAMES, ITEM_FIELDS } from '#records/items.ts'
 import { DELIVERY_METHOD_NAMES } from '#records/list-filters.ts'
 import { CUSTOMER_FIELDS } from '#records/persons.ts'
 import { eventName, rangesText } from './event-words.ts'
-import { PERMISSION_NAMES, ROLE_NAMES } from './message-words.ts'
+import { PERMISSION_NAMES } from './message-words.ts'
 
 export const CARD_BRAND_NAMES: Readonly<Record<(typeof CARD_BRANDS)[number], string>> = {
   visa: 'Visa',
@@ -308,10 +309,12 @@ function countedText(counted: DataOf<'CashSessionClosed'>['counted']): string {
 
 /** What happened, of events with a name that does not tell it alone. */
 const SENTENCES: Sentences = {
-  UserCreated: ({ role }, text) => `Usuário criado: ${text('role', role)}`,
-  UserInvited: ({ role }, text) => `Usuário convidado: ${text('role', role)}`,
-  RoleAdjusted: ({ role, permissions }, text) =>
-    `Perfil de acesso ${text('role', role)} ${permissions === null ? 'restaurado' : `alterado: ${permissions.length} permissões`}`,
+  UserCreated: ({ role, role_name = role }, text) => `Usuário criado: ${text('role', role_name)}`,
+  UserInvited: ({ role, role_name = role }, text) => `Usuário convidado: ${text('role', role_name)}`,
+  RoleCreated: ({ role_name, permissions }) => `Perfil de acesso ${role_name} criado: ${permissions.length} permissões`,
+  RoleRemoved: ({ role_name }) => `Perfil de acesso ${role_name} removido`,
+  RoleAdjusted: ({ role, role_name = role, permissions }, text) =>
+    `Perfil de acesso ${text('role', role_name)} ${permissions === null ? 'restaurado' : `alterado: ${permissions.length} permissões`}`,
   UserSecondFactorAdded: ({ method }, text) => `Verificação em duas etapas ativada: ${text('method', method)}`,
   UserSecondFactorRemoved: ({ method }, text) =>
     `Verificação em duas etapas removida${method === null ? '' : `: ${text('method', method)}`}`,

@@ -1,9 +1,22 @@
+import { createRole } from '#commands/role-commands.ts'
+import { type AdjustedRoles, listOwnRoles, type OwnRole } from '#domain/rights.ts'
 import type { TestPanel } from '../../support/browser.ts'
 import type { Samples } from './sample.ts'
 
 const HOME = '/configuracoes'
 
 const paymentTypeOf = ({ company }: TestPanel): Promise<number> => company.paymentType('credit_account', '2.50')
+
+/** A role of the company's own, made once. */
+async function ownRole({ api, company }: TestPanel): Promise<OwnRole> {
+  const find = async () => {
+    const roles = `select roles from companies where company_id = $1`
+    const { rows } = await api.core.pool.query<{ roles: AdjustedRoles }>(roles, [company.id])
+    return listOwnRoles(rows[0]?.roles ?? {})[0]
+  }
+  if (!(await find())) await company.run(createRole, { name: 'Repositor', copy_of: 'clerk' })
+  return (await find()) as OwnRole
+}
 
 const users = ['', '/editar', '/desativar', '/esquecer', '/nova-senha', '/remover-verificacao'].map((rest) => [
   `${HOME}/usuarios/:id${rest}`,
@@ -29,7 +42,9 @@ export const settingsSamples: Samples = {
     return HOME
   },
   [`${HOME}/perfis`]: async () => `${HOME}/perfis`,
+  [`${HOME}/perfis/novo`]: async () => `${HOME}/perfis/novo`,
   [`${HOME}/perfis/:role`]: async () => `${HOME}/perfis/clerk`,
+  [`${HOME}/perfis/:role/remover`]: async (panel) => `${HOME}/perfis/${await ownRole(panel)}/remover`,
   [`${HOME}/empresa`]: async () => `${HOME}/empresa`,
   [`${HOME}/teste`]: async () => `${HOME}/teste`,
   [`${HOME}/teste/esvaziar`]: async () => `${HOME}/teste/esvaziar`,
