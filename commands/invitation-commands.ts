@@ -58,7 +58,13 @@ export const inviteUser = command<InviteInput>({
     if (isRefusal(terms)) return terms
     const refusal = refuseTakenEmail(rows, email) ?? tooMany(rows, context)
     if (refusal) return refusal
-    const invited = event('UserInvited', { id: context.nextId('user'), name, email, ...describeRole(rows, role), ...terms })
+    const invited = event('UserInvited', {
+      id: context.nextId('user'),
+      name,
+      email,
+      ...describeRole(rows, role),
+      ...terms,
+    })
     const id = (invited.data as RecordId).id
     return accept('created', invited.subject, [invited], linkRows(rows, { id, role }, token_hash, context))
   },

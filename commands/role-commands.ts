@@ -38,7 +38,7 @@ function permitGranting(permit: Permit, after: RolePermissions, before = { ...af
   return grant
 }
 
-const NONE = { granted: [] } as const
+const NONE: Pick<RolePermissions, 'granted'> = { granted: [] }
 
 /** Permits that a user gets access with a role of the company. Only owners decide who is one. */
 export function permitRole(rows: Rows, permit: Permit, role: Role): Grant | Refusal {

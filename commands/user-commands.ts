@@ -111,9 +111,9 @@ export const updateUser = command<UpdateUserInput>({
     const known = rows.get(userById(id))
     if (!known) return refuse('not_found')
     if (known.doc.forgotten_at !== null) return refuseForgotten(`user/${id}`)
-    const isOther = fields.role !== undefined && fields.role !== known.doc.role
+    const { role = known.doc.role } = fields
     const owner = permitOwner(permit, known.doc.role)
-    const permitted = isRefusal(owner) || !isOther ? owner : permitRole(rows, permit, fields.role)
+    const permitted = isRefusal(owner) || role === known.doc.role ? owner : permitRole(rows, permit, role)
     if (isRefusal(permitted)) return permitted
     const changes = userChanges(rows, known.doc, fields, now)
     if (isRefusal(changes)) return changes
@@ -161,11 +161,7 @@ export type ChangePasswordInput = z.infer<typeof ChangePasswordInput>
 
 /** Changes a person's password and ends all sessions of the old one, in all companies, in the same transaction. */
 export const changePassword = command<ChangePasswordInput>({
-  needs: ({ id, handed_over }) => [
-    ownCompany,
-    userById(id),
-    ...(handed_over ? [userById(handed_over.made_by)] : []),
-  ],
+  needs: ({ id, handed_over }) => [ownCompany, userById(id), ...(handed_over ? [userById(handed_over.made_by)] : [])],
   needsMore(rows, { id }) {
     const user = rows.get(userById(id))
     return user?.doc.email ? [personByEmail(user.doc.email)] : []

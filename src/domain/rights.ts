@@ -194,7 +194,9 @@ export function toRolePermissions(role: Role, adjusted: AdjustedRoles = {}): Rol
 
 /** Roles of the company's own, in the order in which they were made. */
 export const listOwnRoles = (adjusted: AdjustedRoles): OwnRole[] =>
-  Object.keys(adjusted).filter(isOwnRole).sort((one, other) => revisionIn(one) - revisionIn(other))
+  Object.keys(adjusted)
+    .filter(isOwnRole)
+    .sort((one, other) => revisionIn(one) - revisionIn(other))
 
 const revisionIn = (role: OwnRole): number => Number(role.split('_')[1])
 

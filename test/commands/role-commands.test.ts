@@ -4,7 +4,7 @@ import { cancelSale } from '#commands/cancel-sale.ts'
 import { updateItem } from '#commands/item-commands.ts'
 import { AdjustRoleInput, adjustRole, createRole, removeRole } from '#commands/role-commands.ts'
 import { createUser, reactivateUser, recordSecondFactorRemoval, updateUser } from '#commands/user-commands.ts'
-import { refuseField } from '#domain/refusals.ts'
+import { refuse, refuseField } from '#domain/refusals.ts'
 import { MAX_OWN_ROLES, type Permission, ROLE_PRESETS } from '#domain/rights.ts'
 import { event } from '#events/catalogue.ts'
 import { type Command, isRefusal, type NewEvent, type Permit } from '#ledger/command.ts'
@@ -92,9 +92,7 @@ describe('adjusting a role', () => {
 const permitOnly =
   (...permissions: readonly Permission[]): Permit =>
   (permission, use) =>
-    permissions.includes(permission) && (use?.cents ?? 0) <= 100_00
-      ? {}
-      : { refused: 'permission_required', details: { permission } }
+    permissions.includes(permission) && (use?.cents ?? 0) <= 100_00 ? {} : refuse('permission_required', { permission })
 
 const stocker = event('RoleCreated', {
   id: COMPANY_ID,
@@ -192,12 +190,19 @@ describe('a role of the company', () => {
   })
 
   it('is named in the events of its users by the name that it had then [ROLE-1350]', async () => {
-    const shop = await given(companyRegistered(), userCreated({ id: 1, role: 'owner' }), userCreated({ id: 2 }), stocker)
+    const shop = await given(
+      companyRegistered(),
+      userCreated({ id: 1, role: 'owner' }),
+      userCreated({ id: 2 }),
+      stocker,
+    )
     ;(await shop.when(updateUser, { id: 2, role: 'clerk_7' })).accepts(
       'updated',
       event('UserUpdated', { id: 2, changes: { role: 'clerk_7', role_name: 'Repositor' } }),
     )
-    expect(await shop.show('user/2')).to.include({ role: 'clerk_7' }).and.not.to.have.property('role_name')
+    expect(await shop.show('user/2'))
+      .to.include({ role: 'clerk_7' })
+      .and.not.to.have.property('role_name')
   })
 
   for (const [what, act] of [

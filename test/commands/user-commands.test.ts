@@ -19,7 +19,7 @@ import {
 } from '#commands/user-commands.ts'
 import { addDays, dateInZone } from '#domain/instant.ts'
 import { refuse, refuseField } from '#domain/refusals.ts'
-import { grantableTo, type Permission, ROLES, type Role } from '#domain/rights.ts'
+import { grantableTo, type Permission, ROLE_PRESETS, ROLES, type Role } from '#domain/rights.ts'
 import { event } from '#events/catalogue.ts'
 import {
   type Accepted,
@@ -452,7 +452,7 @@ describe('accept invitation', () => {
   })
 
   describe('made by a user', () => {
-    const MANAGER = ['see_company', 'manage_users'] as const
+    const MANAGER = ['see_company', 'manage_users', ...ROLE_PRESETS.clerk.granted] as const
     const madeBy = async (role: Role, link: Partial<Invitation>, ...more: NewEvent[]) => {
       const invited = userInvited({ id: 3, email: 'rui@ipe.example', role: 'clerk' })
       const scenario = await given(companyRegistered(), userCreated({ id: 2, role }), invited, ...more)
@@ -485,6 +485,7 @@ describe('accept invitation', () => {
       ],
       ['the role of its maker lost the permission', () => madeBy('manager', {}, adjusted(...MANAGER), adjusted())],
       ['its person became an owner', () => madeBy('owner', {}, promoted)],
+      ['the role of its person has rights that its maker lacks', () => madeBy('manager', {}, adjusted('manage_users'))],
       ['its maker may not invite owners', () => madeBy('manager', { for_owner: true }, adjusted(...MANAGER), promoted)],
       ['its person joined another company', () => madeBy('owner', { companies: [7] }), {}, found(7, 8)],
       ['the password changed while it was accepted', () => madeBy('owner', {}), { generation: 0 }],

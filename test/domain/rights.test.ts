@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import {
+  getTraits,
   inOrder,
   may,
   mayUpTo,
   PERMISSIONS,
   parseScopes,
   ROLE_PRESETS,
-  ROLE_TRAITS,
   ROLES,
   SCOPES,
   SEEING_PERMISSIONS,
@@ -49,7 +49,7 @@ describe('roles', () => {
   })
 
   it('have only permissions to see if they are read-only [ROLE-104]', () => {
-    for (const role of ROLES.filter((each) => ROLE_TRAITS[each].readsOnly))
+    for (const role of ROLES.filter((each) => getTraits(each).readsOnly))
       expect(SEEING_PERMISSIONS).to.include.members([...ROLE_PRESETS[role].granted])
   })
 

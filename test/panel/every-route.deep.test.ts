@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
 import { formatPhone, formatTaxNumber, MASKED } from '#domain/person-values.ts'
-import { may, ROLE_PRESETS, type Role } from '#domain/rights.ts'
+import { type BaseRole, may, ROLE_PRESETS } from '#domain/rights.ts'
 import { BEFORE } from '#panel/forms/panel-form.ts'
 import { changesRecords, mayOpen, permissionsFor } from '#panel/page-context.ts'
 import type { FormRoute, PageRoute, PanelRoute } from '#panel/panel-route.ts'
@@ -152,7 +152,7 @@ describe('panel: every route', function () {
   })
 
   /** What a page answers to a role, if the owner gets `status`. */
-  function statusFor(role: Role, route: PanelRoute, status: number): number {
+  function statusFor(role: BaseRole, route: PanelRoute, status: number): number {
     if (!mayOpen(ROLE_PRESETS[role], route)) return 403
     return OF_OTHERS.test(route.path) && !may(ROLE_PRESETS[role], 'see_all_sales') ? 404 : status
   }
@@ -161,7 +161,7 @@ describe('panel: every route', function () {
     it(`refuses roles as the table of permissions says, without changes: POST ${route.path} [ROLE-101]`, async () => {
       const address = await addressOf(panel, route.path)
       const before = await revisions()
-      const roles = Object.entries({ manager, clerk, accountant }) as [Role, PanelUser][]
+      const roles = Object.entries({ manager, clerk, accountant }) as [BaseRole, PanelUser][]
       for (const [role, user] of roles.filter(([role]) => !mayOpen(ROLE_PRESETS[role], route)))
         expect((await user.post(address, await signed(user))).status, role).to.equal(403)
       expect(await revisions()).to.deep.equal(before)
@@ -178,7 +178,7 @@ describe('panel: every route', function () {
       expect(ENGLISH_NUMBER.exec(shownText(html))?.[0] ?? null, 'English number').to.equal(null)
       const toClerk = await clerk.get(address)
       expect(toClerk.status).to.equal(statusFor('clerk', route, shown))
-      for (const [role, user] of Object.entries({ manager, accountant }) as [Role, PanelUser][])
+      for (const [role, user] of Object.entries({ manager, accountant }) as [BaseRole, PanelUser][])
         expect((await user.get(address)).status, role).to.equal(statusFor(role, route, shown))
       expect(toClerk.html).not.to.match(COST)
       const { status, to } = await fetchAsNobody(address)

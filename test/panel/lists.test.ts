@@ -419,7 +419,7 @@ describe('panel: guidance', () => {
     expect(rows[0].doc).to.include({ role: 'clerk', access_until: null })
     expect((await owner.get(page)).html.match(/data-of="auditor"/g)).to.have.length(2)
     const style = readFileSync(projectFile('src/panel/static/panel.css'), 'utf8')
-    expect(style).to.match(/:not\(:has\(#campo-role option\[value="auditor"\]:checked\)\) \[data-of="auditor"\]/)
+    expect(style).to.match(/:not\(:has\(#campo-role option\[value\^="auditor"\]:checked\)\) \[data-of="auditor"\]/)
   })
 
   it('answers a browser at an unknown address with a page, and a program with JSON [PANEL-509]', async () => {

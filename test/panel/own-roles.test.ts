@@ -35,7 +35,7 @@ describe('panel: roles of the company', () => {
     for (const path of ['/painel/configuracoes', `/painel/configuracoes/usuarios/${bia.id}`, ROLES])
       expect(textIn((await user.get(path)).html), path).to.include('Estoquista')
     expect(textIn((await bia.get('/painel/conta')).html)).to.include('Estoquista')
-    expect((await bia.get('/painel/contas-a-receber/nova')).status).to.equal(403)
+    expect((await bia.get('/painel/clientes/novo')).status).to.equal(403)
     const held = await user.submit(`${ROLES}/${role}/remover`, {})
     expect(held.status).to.equal(422)
     expect(textIn(held.html)).to.include('têm este perfil: Bia')
@@ -52,15 +52,10 @@ describe('panel: roles of the company', () => {
     const [seller, atTill] = [await panelUser(api, company, role), await createTestUser(company, role)]
     const till = await openTill(api.url, company, atTill)
     expect((await till.get('/sync/config')).body.data.user.role).to.equal('clerk')
-    const statuses = async () =>
-      Promise.all(['/vendas/arquivo', '/fluxo-de-caixa', '/contas-a-pagar'].map(async (path) => {
-        const { status } = await seller.get(`/painel${path}`)
-        return status
-      }))
-    const before = await statuses()
-    await company.run(adjustRole, { role, permissions: ['see_all_sales', 'see_payables', 'export'], ...LIMITS })
-    const after = await statuses()
-    expect([before[2], after[2]]).to.deep.equal([403, 200])
+    const payables = async () => (await seller.get('/painel/contas-a-pagar')).status
+    expect(await payables()).to.equal(403)
+    await company.run(adjustRole, { role, permissions: ['see_payables'], ...LIMITS })
+    expect(await payables()).to.equal(200)
     expect((await till.get('/sync/status')).status).to.equal(200)
     await company.run(updateUser, { id: atTill.id, role: 'accountant' })
     expect((await till.get('/sync/status')).status).to.equal(401)
@@ -75,9 +70,8 @@ describe('panel: roles of the company', () => {
     const guest = await panelUser(api, company, role, { access_until: '2099-12-31' })
     expect((await guest.get('/painel/clientes/novo')).status).to.equal(403)
     expect((await guest.get('/painel/auditoria')).status).to.equal(200)
-    const acting = { role, permissions: ['sell'] as const, ...LIMITS }
-    const changed = await company.run(adjustRole, { ...acting, permissions: [...acting.permissions] }).catch(String)
-    expect(String(changed)).to.include('validation_failed')
+    const acting = company.run(adjustRole, { role, permissions: ['sell'], ...LIMITS })
+    expect(await acting.catch(String)).to.include('validation_failed')
   })
 
   it('give no rights that their giver lacks, neither by a link to a password [ROLE-1352]', async () => {
@@ -95,7 +89,10 @@ describe('panel: roles of the company', () => {
       [`${users}/${people.id}/editar`, { name: 'Eu', role: 'manager' }],
       [`${users}/${clerk.id}/nova-senha`, {}],
       [`${ROLES}/novo`, { name: 'Eu também', copy_of: 'manager' }],
-      [`${ROLES}/${role}`, { name: 'Gente', permissions: [...permissions, 'sell'], return_limit: '', discount_limit: '' }],
+      [
+        `${ROLES}/${role}`,
+        { name: 'Gente', permissions: [...permissions, 'sell'], return_limit: '', discount_limit: '' },
+      ],
     ] as const) {
       const answer = await people.submit(path, fields)
       expect(answer.status, path).to.equal(403)

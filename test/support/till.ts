@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { createUser } from '#commands/user-commands.ts'
+import type { Role } from '#domain/rights.ts'
 import { type Json, type Reply, send, type TestCompany } from './api.ts'
 import { cheapHash } from './passwords.ts'
 import { expectDocumentedTillCall } from './till-contract.ts'

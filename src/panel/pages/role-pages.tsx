@@ -130,7 +130,7 @@ function optionOf(permission: Permission): Option {
 
 const name = { label: 'Nome', kind: lineInput, isRequired: true, hint: 'Por exemplo: Repositor, Vendedora.' } as const
 
-function fieldsOf({ role }: RolePermissions): Fields {
+function fieldsOf({ role }: NamedRole): Fields {
   const grantable = grantableTo(role)
   const permissions = {
     label: 'Permissões',
@@ -158,12 +158,11 @@ const RoleForm = z.object({
 const at = { section: 'settings', access: 'manage_company' } as const
 
 /** What the role is, whatever its permissions, and what a standard one has by default. */
-const RoleIntro = ({ role }: RolePermissions) => (
+const RoleIntro = ({ role }: NamedRole) => (
   <p>
     {getTraits(role).readsOnly ? 'Este perfil só consulta. ' : ''}
     Vale a partir da próxima página de cada pessoa com este perfil.{' '}
-    {!isOwnRole(role) &&
-      `Por padrão: ${ROLE_PRESETS[getBaseRole(role)].granted.map(permissionPhrase).join('; ')}.`}
+    {!isOwnRole(role) && `Por padrão: ${ROLE_PRESETS[getBaseRole(role)].granted.map(permissionPhrase).join('; ')}.`}
   </p>
 )
 

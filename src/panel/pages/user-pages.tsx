@@ -8,13 +8,7 @@ import { getRoleName, getTraits, seesPersons } from '#domain/rights.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { UserObject } from '#projections/users.ts'
 import { getUser, loadAdjustedRoles } from '#queries/company-queries.ts'
-import {
-  choiceInput,
-  dateInput,
-  emailInput,
-  lineInput,
-  yesOrNoInput,
-} from '../forms/input-kinds.ts'
+import { choiceInput, dateInput, emailInput, lineInput, yesOrNoInput } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../panel-route.ts'
