@@ -1,5 +1,5 @@
 import { streamName } from '#ledger/command.ts'
-import { lowerHeapGrowth } from '#lib/memory.ts'
+import { lowerHeapGrowth } from '#lib/fair-sharing.ts'
 import type { Core } from '#service/core.ts'
 import { countOwn, gaugeOf, type Spent } from './cost.ts'
 import { withCore } from './shop.ts'

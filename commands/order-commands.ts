@@ -1,10 +1,10 @@
 import * as z from 'zod'
-import { dateInZone } from '#domain/instant.ts'
+import { dateInZone, Instant } from '#domain/instant.ts'
 import { fromCents, fromThousandths, Money, toCents, toThousandths } from '#domain/money.ts'
-import { findCarrier, hasBeenPaid } from '#domain/order-states.ts'
+import { DELIVERY_METHODS, findCarrier, hasBeenPaid } from '#domain/order-states.ts'
 import type { SalePaymentDetails } from '#domain/payment-rules.ts'
 import { MetadataInput, toEventMetadata } from '#domain/record-values.ts'
-import { refuse, refuseField } from '#domain/refusals.ts'
+import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import {
   boundedText,
   Email,
@@ -28,8 +28,7 @@ import { customerById, type PersonRow } from '#projections/people.ts'
 import { type SaleRow, saleById } from '#projections/sales.ts'
 import { getStock, stockById } from '#projections/stock.ts'
 import { paymentTypeById, storeByAlias, storeById } from '#projections/stores.ts'
-import { Document } from '#records/persons.ts'
-import { DeliveryInput, toDelivery } from './order-delivery.ts'
+import { AddressInput, Document } from '#records/persons.ts'
 import { refuseDuplicate } from './record-commands.ts'
 import { findUsed, takePayments } from './register-sale.ts'
 import { type ReturnableSale, returnableUpload, shareMoneyBack, shareWorth, sumCents } from './returned-goods.ts'
@@ -42,6 +41,75 @@ import {
   priceLines,
   quantitiesTaken,
 } from './sale-lines.ts'
+
+type Delivery = NonNullable<DataOf<'OrderPlaced'>['delivery']>
+
+/** How the goods reach the buyer; an address that is absent is that of the customer's record. */
+export const DeliveryInput = z
+  .strictObject({ method: z.enum(DELIVERY_METHODS), due_at: Instant.nullish(), address: AddressInput.nullish() })
+  .superRefine(({ method, address }, context) => {
+    if (method === 'delivery' || !address) return
+    context.addIssue({ code: 'custom', path: ['address'], message: 'uma retirada não tem endereço' })
+  })
+  .meta({ id: 'OrderDeliveryInput' })
+type DeliveryInput = z.infer<typeof DeliveryInput>
+
+const NO_STREET = 'informe ao menos a rua: o cliente não tem endereço no cadastro'
+
+/** What the event says of the delivery; null if it was left open. */
+function toDelivery(input: DeliveryInput | null, customer: Readonly<PersonRow> | null): Delivery | null | Refusal {
+  if (!input) return null
+  const { method, due_at = null } = input
+  if (method === 'pickup') return { method, due_at, address: null }
+  const { zip, street, number, complement, district, city, state } = input.address ?? customer?.doc.address ?? {}
+  if (!street) return refuseField('delivery.address.street', NO_STREET)
+  const more = { number: number ?? null, complement: complement ?? null, district: district ?? null }
+  return { method, due_at, address: { zip: zip ?? null, street, ...more, city: city ?? null, state: state ?? null } }
+}
+
+const NO_GOODS = refuseField('id', 'cobra uma conta: não tem mercadoria a entregar')
+
+/** POST /orders/{id}/dispatch, /deliver and /undeliver. */
+export const MarkOrderInput = z.strictObject({ id: Id })
+export type MarkOrderInput = z.infer<typeof MarkOrderInput>
+
+/** A mark of a paid order. One that has it, or a later one, stays as it is, even if it was refunded since. */
+const markOrder = (name: 'OrderDispatched' | 'OrderDelivered', isMarked: (order: OrderRow['doc']) => boolean) =>
+  command<MarkOrderInput>({
+    permission: 'sell',
+    needs: ({ id }) => [orderById(id)],
+    decide(rows, { id }) {
+      const order = rows.get(orderById(id))
+      if (!order) return refuse('not_found')
+      if (order.receivable_id !== null) return NO_GOODS
+      if (isMarked(order.doc)) return accept('unchanged', `order/${id}`)
+      if (order.status !== 'paid') return refuse('order_not_paid')
+      return accept('updated', `order/${id}`, [event(name, { id })])
+    },
+  })
+
+/** Gone to the buyer, or ready to be picked up. */
+export const dispatchOrder = markOrder(
+  'OrderDispatched',
+  ({ dispatched_at, delivered_at }) => dispatched_at !== null || delivered_at !== null,
+)
+
+export const deliverOrder = markOrder('OrderDelivered', ({ delivered_at }) => delivered_at !== null)
+
+/**
+ * Takes the marks back that an order got by mistake. An order that is not marked stays as it is. Money and
+ * stock do not depend on the marks.
+ */
+export const undoDelivery = command<MarkOrderInput>({
+  permission: 'sell',
+  needs: ({ id }) => [orderById(id)],
+  decide(rows, { id }) {
+    const order = rows.get(orderById(id))
+    if (!order) return refuse('not_found')
+    if (order.doc.delivered_at === null && order.doc.dispatched_at === null) return accept('unchanged', `order/${id}`)
+    return accept('updated', `order/${id}`, [event('OrderDeliveryUndone', { id })])
+  },
+})
 
 type Placed = DataOf<'OrderPlaced'>
 

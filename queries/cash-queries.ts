@@ -1,6 +1,6 @@
 import { toBigCents } from '#domain/money.ts'
 import type { Refusal } from '#domain/refusals.ts'
-import { toText } from '#lib/memory.ts'
+import { toText } from '#lib/fair-sharing.ts'
 import {
   type CashMovement,
   type CashMovementRow,

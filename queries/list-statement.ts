@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { MARK } from '#ledger/table.ts'
-import { type ByteRange, toByteRange } from '#lib/memory.ts'
+import { type ByteRange, toByteRange } from '#lib/fair-sharing.ts'
 import { columnAt, columnReaders, type RowBytes } from '#postgres/row-bytes.ts'
 import type { Statement } from '#postgres/transaction.ts'
 import { t } from './table-names.ts'

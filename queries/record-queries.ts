@@ -5,7 +5,7 @@ import { gtinKey } from '#domain/record-values.ts'
 import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import { limitedText, searchKey } from '#domain/text.ts'
 import { markTable } from '#ledger/table.ts'
-import type { EncodedText } from '#lib/memory.ts'
+import type { EncodedText } from '#lib/fair-sharing.ts'
 import { asRowBytes, columnReaders, type RowsTogether, release, rowsIn } from '#postgres/row-bytes.ts'
 import {
   type Conditions,

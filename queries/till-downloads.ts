@@ -1,4 +1,4 @@
-import type { EncodedText } from '#lib/memory.ts'
+import type { EncodedText } from '#lib/fair-sharing.ts'
 import type { Database } from '#postgres/database.ts'
 import { asRowBytes, type RowsTogether, release, rowsIn } from '#postgres/row-bytes.ts'
 import { inReading, type Statement } from '#postgres/transaction.ts'

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { type Config, readConfig, WrongSetting } from '#config/config.ts'
 import { seedDemo } from '#demo/companies/demo-seed.ts'
-import { lowerHeapGrowth } from '#lib/memory.ts'
+import { lowerHeapGrowth } from '#lib/fair-sharing.ts'
 import { DataDirInUse } from '#postgres/embedded.ts'
 import { createService, errorRecord } from '#service/service.ts'
 

@@ -3,7 +3,6 @@ import express, { type ErrorRequestHandler, type Response, type Router } from 'e
 import { renderToString } from 'preact-render-to-string'
 import * as z from 'zod'
 import { serveLocally } from '#demo/serve-locally.ts'
-import { type Faults, failing, type Provider, providerApi } from './sandbox-api.ts'
 import {
   ALL_MOVES,
   type AnyMove,
@@ -14,7 +13,7 @@ import {
   type SandboxPayment,
 } from './sandbox-book.ts'
 import { createNotifier, type Notification, type Notifier } from './sandbox-notifications.ts'
-import { control, play, Refusal } from './sandbox-server.ts'
+import { control, type Faults, failing, type Provider, play, providerApi, Refusal } from './sandbox-server.ts'
 
 const CODE_MS = 600_000
 const ACCOUNT = 1_234_567_890

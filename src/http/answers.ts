@@ -4,8 +4,15 @@ import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { Response } from 'express'
-import { createKeyedSemaphore, type LimiterFigures, type ShareKey } from '#lib/fair-sharing.ts'
-import { createMemoryBudget, type EncodedText, type MemoryLimits, toBytes } from '#lib/memory.ts'
+import {
+  createKeyedSemaphore,
+  createMemoryBudget,
+  type EncodedText,
+  type LimiterFigures,
+  type MemoryLimits,
+  type ShareKey,
+  toBytes,
+} from '#lib/fair-sharing.ts'
 import { type Problem, problemBody } from './problems.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'

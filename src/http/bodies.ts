@@ -3,9 +3,8 @@ import express, { type Request, type RequestHandler, type Response } from 'expre
 import type { BytesLeft, Charge } from '#access/api-authenticator.ts'
 import { toNetwork } from '#access/login-limits.ts'
 import { TenantLimitExceeded } from '#lib/errors.ts'
-import { createTimeSlicer, type KeyedSemaphore } from '#lib/fair-sharing.ts'
+import { createTimeSlicer, type KeyedSemaphore, type MemoryBudget, type MemoryUse } from '#lib/fair-sharing.ts'
 import { JsonLimitExceeded, type JsonLimits, parseBoundedJson, RepeatedMember } from '#lib/json.ts'
-import type { MemoryBudget, MemoryUse } from '#lib/memory.ts'
 import { isJsonType, toShareKey } from './answers.ts'
 import { Problem, problemOfReason } from './problems.ts'
 

@@ -2,11 +2,13 @@ import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import {
   createKeyedSemaphore,
+  createMemoryBudget,
   type KeyedSemaphore,
   type LimiterFigures,
+  type MemoryBudget,
+  type MemoryLimits,
   type SemaphoreLimits,
 } from '#lib/fair-sharing.ts'
-import { createMemoryBudget, type MemoryBudget, type MemoryLimits } from '#lib/memory.ts'
 import { type Compress, createCompress, createOutgoing, type Outgoing, type Representation } from './answers.ts'
 import type { UnauthenticatedBodies } from './bodies.ts'
 import type { RequestLog } from './request-log.ts'

@@ -7,8 +7,8 @@ import { repeat } from '#lib/background-loops.ts'
 import { createFairShareLimiter } from '#lib/fair-sharing.ts'
 import { link } from './page-context.ts'
 import { asset } from './panel-assets.ts'
+import { sessionCookie } from './panel-login.tsx'
 import type { PageContext, PanelServices } from './panel-route.ts'
-import { sessionCookie } from './panel-session.ts'
 
 /** Time between the page with the button and the provider's answer: the owner logs in there. */
 const LIFETIME_MS = 3_600_000

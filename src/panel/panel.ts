@@ -50,7 +50,14 @@ import {
 import { serveAssets } from './panel-assets.ts'
 import { AGAIN, encodePreservedInput, noteDone, pagePolicy, requireOwnSite, requireText } from './panel-cookies.ts'
 import { ifStillAllowed, LIVE_PATH, liveStream, whileAllowed } from './panel-live.tsx'
-import { loginRoutes, sendLogin } from './panel-login.tsx'
+import {
+  loginRoutes,
+  requireCsrf,
+  requireSession,
+  requireSessionStill,
+  sendLogin,
+  setSessionCookie,
+} from './panel-login.tsx'
 import type {
   FormRoute,
   PageContext,
@@ -60,7 +67,6 @@ import type {
   PanelServices,
   Redirect,
 } from './panel-route.ts'
-import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './panel-session.ts'
 import { DATA_EXPORT_PATH, dataExportDownload } from './person-file.ts'
 import { PANEL_ROUTES } from './routes.ts'
 

@@ -1,7 +1,7 @@
 import { Socket, type SocketConstructorOpts } from 'node:net'
 import pg, { type CustomTypesConfig } from 'pg'
 import { Parser } from 'pg-protocol/dist/parser.js'
-import { type ByteRange, bufferPool } from '#lib/memory.ts'
+import { type ByteRange, bufferPool } from '#lib/fair-sharing.ts'
 
 /** Element types that are sent in binary. Other types are sent as text, and the statement casts the array. */
 export type ElementType = 'bigint' | 'integer' | 'boolean' | 'bytea' | 'json' | 'text'

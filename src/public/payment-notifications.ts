@@ -13,8 +13,8 @@ import { isRefusal } from '#ledger/command.ts'
 import { lookUpReplay, ownKey } from '#ledger/write/idempotency.ts'
 import { asSystem } from '#ledger/write/run.ts'
 import { type LogError, Unavailable } from '#lib/errors.ts'
+import type { MemoryBudget } from '#lib/fair-sharing.ts'
 import { hasRepeatedMember } from '#lib/json.ts'
-import type { MemoryBudget } from '#lib/memory.ts'
 import {
   applyPayment,
   isSigned,

@@ -35,9 +35,8 @@ import { limitText, PERMISSION_NAMES } from '#panel/words/message-words.ts'
 import { PaymentNotification } from '#public/payment-notifications.ts'
 import { RULES, type Rule } from '#queries/tables.ts'
 import { Alias } from '#records/company-settings.ts'
-import { type FailureCode, failureMessage, failureStatus } from '#till-sync/till-answers.ts'
+import { type FailureCode, failureMessage, failureStatus, type SyncOperation } from '#till-sync/till-answers.ts'
 import { listFailures, SYNC_OPERATIONS, SYNC_VERSION } from '#till-sync/till-operations.ts'
-import type { SyncOperation } from '#till-sync/till-requests.ts'
 import { TILL_GLOSSARY } from './till-glossary.ts'
 
 const HEADER = `# Perfis de acesso e permissões

@@ -10,8 +10,8 @@ import { parseInput } from '#http/problems.ts'
 import { type Invocation, invoke } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { DEFAULT_ITEM_TYPE } from '#records/items.ts'
+import { type SyncRoute, UploadedCustomers, UploadedItems } from './till-answers.ts'
 import { SYNC_OPERATIONS } from './till-operations.ts'
-import { type SyncRoute, UploadedCustomers, UploadedItems } from './till-requests.ts'
 import { getTillSession } from './till-router.ts'
 import {
   type ElementResult,

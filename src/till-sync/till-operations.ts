@@ -8,10 +8,17 @@ import { PAYMENT_KINDS } from '#events/company-events.ts'
 import {
   CashMovementResult,
   Count,
+  CREDENTIALS_BYTES,
+  Credentials,
+  CustomerQuery,
   EXAMPLE_CUSTOMER,
   EXAMPLE_PRODUCT,
   type FailureCode,
+  KnownProduct,
+  LIST_BODY_BYTES,
   LOGGED_OUT,
+  MAX_CHECKED,
+  MAX_SALES,
   Moment,
   OfflineCustomerResult,
   OfflineItemResult,
@@ -19,24 +26,15 @@ import {
   OfflineSaleResult,
   PositiveId,
   ProductConflict,
+  ProductQuery,
   Success,
+  type SyncOperation,
   TillCustomer,
   TillProduct,
   TillUser,
   TokenGrant,
-} from './till-answers.ts'
-import {
-  CREDENTIALS_BYTES,
-  Credentials,
-  CustomerQuery,
-  KnownProduct,
-  LIST_BODY_BYTES,
-  MAX_CHECKED,
-  MAX_SALES,
-  ProductQuery,
-  type SyncOperation,
   VoucherQuery,
-} from './till-requests.ts'
+} from './till-answers.ts'
 
 /** Version of the sync interface; docs/pos-sync.md lists the changes allowed within a version. */
 export const SYNC_VERSION = '1.0'

@@ -9,9 +9,8 @@ import { parseSubject } from '#ledger/projection.ts'
 import type { CashMovementRow } from '#projections/cash-sessions.ts'
 import type { OfflineReturnWarning } from '#projections/returns.ts'
 import type { RefusedMovementRow } from '#projections/tills.ts'
-import { CHAIN_MESSAGES, sentId } from './till-answers.ts'
+import { CHAIN_MESSAGES, type SyncRoute, sentId, UploadedMovements, UploadedReturns } from './till-answers.ts'
 import { SYNC_OPERATIONS } from './till-operations.ts'
-import { type SyncRoute, UploadedMovements, UploadedReturns } from './till-requests.ts'
 import { getTillSession } from './till-router.ts'
 import {
   type ElementResult,

@@ -10,9 +10,16 @@ import { Problem, parseInput } from '#http/problems.ts'
 import type { PoolOf } from '#postgres/pool.ts'
 import { getConfig } from '#queries/company-queries.ts'
 import { fullReader } from '#queries/reader.ts'
-import { LOGGED_IN, LOGGED_OUT, sendFailure, sendSuccess, TOKEN_RENEWED } from './till-answers.ts'
+import {
+  Credentials,
+  LOGGED_IN,
+  LOGGED_OUT,
+  type SyncRoute,
+  sendFailure,
+  sendSuccess,
+  TOKEN_RENEWED,
+} from './till-answers.ts'
 import { SYNC_OPERATIONS, SYNC_VERSION } from './till-operations.ts'
-import { Credentials, type SyncRoute } from './till-requests.ts'
 
 interface Options extends Pick<Access, 'tokens' | 'tillRequests'> {
   readonly addresses: AddressLimit

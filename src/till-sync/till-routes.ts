@@ -18,25 +18,26 @@ import { invoke, isRefusal } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import type { CommandResult } from '#ledger/write/idempotency.ts'
 import { runList } from '#ledger/write/run.ts'
-import { createTimeSlicer } from '#lib/fair-sharing.ts'
-import type { EncodedText } from '#lib/memory.ts'
+import { createTimeSlicer, type EncodedText } from '#lib/fair-sharing.ts'
 import type { PoolOf } from '#postgres/pool.ts'
 import { fullReader } from '#queries/reader.ts'
 import { checkProducts, listCustomersForTill, listProductsForTill } from '#queries/till-downloads.ts'
 import { findVoucher } from '#queries/voucher-queries.ts'
 import type { Services } from '#services.ts'
 import { customersRoute, itemsRoute } from './record-uploads.ts'
-import { answerSyncProblem, parseEach, sendSuccess } from './till-answers.ts'
-import { SYNC_OPERATIONS } from './till-operations.ts'
-import { cashRoute, returnsRoute } from './till-records.ts'
 import {
+  answerSyncProblem,
   CustomerQuery,
   KnownProduct,
   ProductCheck,
   ProductQuery,
+  parseEach,
   type SyncRoute,
+  sendSuccess,
   VoucherQuery,
-} from './till-requests.ts'
+} from './till-answers.ts'
+import { SYNC_OPERATIONS } from './till-operations.ts'
+import { cashRoute, returnsRoute } from './till-records.ts'
 import { authRoutes, configRoute, getTillSession, requireToken, requireTokenStill, statusRoute } from './till-router.ts'
 import { admitEnded, toUploader } from './upload-access.ts'
 import { uploadRoute } from './uploads.ts'

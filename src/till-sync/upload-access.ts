@@ -10,7 +10,7 @@ import { createTimeSlicer } from '#lib/fair-sharing.ts'
 import { ownCompany } from '#projections/companies.ts'
 import { tillById } from '#projections/tills.ts'
 import { limitUsesByUser, liveUser, permitOfRole, userById } from '#projections/users.ts'
-import { MAX_SALES, type SyncOperation } from './till-requests.ts'
+import { MAX_SALES, type SyncOperation } from './till-answers.ts'
 import { getTillSession } from './till-router.ts'
 
 interface Signed {

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { cancelOrder } from '#commands/order-commands.ts'
-import { deliverOrder, dispatchOrder, undoDelivery } from '#commands/order-delivery.ts'
+import { cancelOrder, deliverOrder, dispatchOrder, undoDelivery } from '#commands/order-commands.ts'
 import { type RecordPaymentInput, recordPayment } from '#commands/order-payment-command.ts'
 import { createCustomer } from '#commands/person-commands.ts'
 import { registerSale } from '#commands/register-sale.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { completeRefund, requestRefund, startPayment } from '#commands/order-attempts.ts'
 import { ChargeReceivableInput, chargeReceivable } from '#commands/order-charge.ts'
-import { deliverOrder, dispatchOrder } from '#commands/order-delivery.ts'
+import { deliverOrder, dispatchOrder } from '#commands/order-commands.ts'
 import { type RecordPaymentInput, recordPayment } from '#commands/order-payment-command.ts'
 import { deleteReceivable, payReceivable, reverseReceivablePayment } from '#commands/receivables-payables.ts'
 import type { DataOf } from '#events/catalogue.ts'

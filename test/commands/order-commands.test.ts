@@ -6,8 +6,15 @@ import {
   requestRefund,
   startPayment,
 } from '#commands/order-attempts.ts'
-import { acknowledgeAlarm, cancelOrder, OrderInput, placeOrder } from '#commands/order-commands.ts'
-import { deliverOrder, dispatchOrder, undoDelivery } from '#commands/order-delivery.ts'
+import {
+  acknowledgeAlarm,
+  cancelOrder,
+  deliverOrder,
+  dispatchOrder,
+  OrderInput,
+  placeOrder,
+  undoDelivery,
+} from '#commands/order-commands.ts'
 import { type RecordPaymentInput, recordPayment } from '#commands/order-payment-command.ts'
 import { acceptRefund, settleRefund } from '#commands/order-settlement.ts'
 import { inZone } from '#domain/instant.ts'

@@ -22,7 +22,7 @@ import {
 import { ensureLedger } from '#ledger/ledgers.ts'
 import type { Request } from '#ledger/write/unit-of-work.ts'
 import { writeRequest } from '#ledger/write/writer.ts'
-import { type EncodedText, toText } from '#lib/memory.ts'
+import { type EncodedText, toText } from '#lib/fair-sharing.ts'
 import {
   getAccount,
   listAccounts,

@@ -6,10 +6,9 @@ import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { parseRetryAfter_ms } from '#lib/background-loops.ts'
 import { inSource } from '#lib/errors.ts'
-import { createFairShareLimiter } from '#lib/fair-sharing.ts'
+import { createBufferPool, createFairShareLimiter } from '#lib/fair-sharing.ts'
 import { commandLine } from '#lib/files.ts'
 import { drawRandomBytes, newId } from '#lib/ids.ts'
-import { createBufferPool } from '#lib/memory.ts'
 
 const MIB = 1_048_576
 

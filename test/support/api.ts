@@ -24,14 +24,14 @@ import type { EventStore } from '#ledger/port.ts'
 import type { ReadFrom } from '#ledger/replicas/replicas.ts'
 import { runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import type { KeyedSemaphore } from '#lib/fair-sharing.ts'
-import type { MemoryBudget } from '#lib/memory.ts'
+import type { KeyedSemaphore, MemoryBudget } from '#lib/fair-sharing.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { ProviderConnector } from '#payments/store-connections.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { createApp, createHealthCheck, interfaceRouter, openAddressLimit, openInterfaces } from '#service/interfaces.ts'
 import type { Services } from '#services.ts'
 import { expectDocumentedCall } from './contract.ts'
+import { declaring } from './declared-events.ts'
 import { masterKeys } from './master-key.ts'
 import { noProvider } from './memory-provider.ts'
 import { NO_PANEL_QUOTA } from './program.ts'
@@ -192,7 +192,7 @@ const insteadOf =
   (options: TestApiOptions) =>
   ({ access, traffic, installation, limits, payments, writer }: Services): Partial<Services> => {
     const { pages, bodies, largeCalls, unauthenticatedBodies, requestSecret, now, wrapWriter, wrapLogin } = options
-    const wrapped = wrapWriter?.(writer) ?? writer
+    const wrapped = declaring(wrapWriter?.(writer) ?? writer)
     return {
       access: {
         ...access,

@@ -1,8 +1,6 @@
-import assert from 'node:assert/strict'
 import { expect } from 'chai'
 import type { IdKind } from '#domain/record-values.ts'
 import { type RefusalCode, refuse } from '#domain/refusals.ts'
-import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
 import {
   type Accepted,
   type Command,
@@ -23,6 +21,7 @@ import { createWorkingSet, type Rows, type WorkingSet } from '#ledger/working-se
 import { resetCompanyRows } from '#ledger/write/unit-of-work.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 import { readModel } from '#projections/index.ts'
+import { assertDeclared } from './declared-events.ts'
 
 /** Company of all events of a scenario. */
 export const COMPANY_ID = 7
@@ -159,13 +158,8 @@ async function show(set: WorkingSet, load: (refs: readonly AnyRef[]) => Promise<
 /** The ledger of these events, which `given` projects. */
 export const ledgerOf = (...events: readonly Past[]): Envelope[] => events.map(envelopeOf)
 
-/** Envelope of an event. Its data must match the declared type exactly: an unknown or missing member fails the test. */
 function envelopeOf({ origin = 'api', actor = null, ...event }: Past, revision: number): Envelope {
-  const type = EVENT_TYPES[event.type as EventName]
-  // Not by chai, which is slow for the many events of random histories.
-  assert(type, `event type ${event.type}`)
-  assert.deepStrictEqual(type.data.parse(event.data), event.data)
-  assert.equal(event.version, type.version)
+  assertDeclared(event)
   return {
     ...event,
     id: `00000000-0000-7000-8000-${String(revision).padStart(12, '0')}`,

@@ -3,7 +3,7 @@ import { accept, type Command, command, isRefusal, type NewEvent } from '#ledger
 import { ensureLedger } from '#ledger/ledgers.ts'
 import type { Answer } from '#ledger/write/idempotency.ts'
 import { runCommand } from '#ledger/write/run.ts'
-import { type EncodedText, toText } from '#lib/memory.ts'
+import { type EncodedText, toText } from '#lib/fair-sharing.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { companyRegistered } from './facts.ts'
 import { COMPANY_ID } from './given.ts'

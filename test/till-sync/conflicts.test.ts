@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { MAX_CHECKED } from '#till-sync/till-requests.ts'
+import { MAX_CHECKED } from '#till-sync/till-answers.ts'
 import type { Json, Reply, TestCompany } from '../support/api.ts'
 import { openTill, type TestTill } from '../support/till.ts'
 import { useApi } from '../support/use-api.ts'

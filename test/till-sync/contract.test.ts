@@ -4,7 +4,7 @@ import { createUser } from '#commands/user-commands.ts'
 import { Unavailable } from '#lib/errors.ts'
 import type { KeyedSemaphore } from '#lib/fair-sharing.ts'
 import { ProviderMisconfigured } from '#payments/provider-port.ts'
-import { LIST_BODY_BYTES } from '#till-sync/till-requests.ts'
+import { LIST_BODY_BYTES } from '#till-sync/till-answers.ts'
 import {
   notify,
   type OnlineStore,

@@ -1,8 +1,7 @@
 import { expect } from 'chai'
 import type * as z from 'zod'
 import { Problem, parseInput } from '#http/problems.ts'
-import { parseEach } from '#till-sync/till-answers.ts'
-import { KnownProduct, ProductCheck, UploadedMovements, UploadedSales } from '#till-sync/till-requests.ts'
+import { KnownProduct, ProductCheck, parseEach, UploadedMovements, UploadedSales } from '#till-sync/till-answers.ts'
 
 /** The wrong fields of a body, with their messages. */
 async function errorsOf(read: () => unknown): Promise<Record<string, string[]>> {

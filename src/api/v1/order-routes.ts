@@ -5,10 +5,12 @@ import {
   AcknowledgeAlarmInput,
   acknowledgeAlarm,
   CancelOrderInput,
+  deliverOrder,
+  dispatchOrder,
   OrderInput,
   placeOrder,
+  undoDelivery,
 } from '#commands/order-commands.ts'
-import { deliverOrder, dispatchOrder, undoDelivery } from '#commands/order-delivery.ts'
 import { NOTIFICATION_OUTCOMES } from '#domain/order-states.ts'
 import { ONLINE_METHODS } from '#domain/payment-rules.ts'
 import { limitedText } from '#domain/text.ts'

@@ -26,8 +26,8 @@ import { type ImportResult, planImport, runImport, tryImport } from '../import/r
 import { fromWooCommerce, withoutStrayVariants } from '../import/variant-rows.ts'
 import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, TableOf } from '../panel-route.ts'
-import { DryRunCard } from '../ui/dry-run-card.tsx'
 import { TRY } from '../ui/form-fields.tsx'
+import { DryRunCard } from '../ui/form-pages.tsx'
 import { Alert, Card, Nothing, Stat, Stats } from '../ui/page-parts.tsx'
 import {
   CONFIRMED,

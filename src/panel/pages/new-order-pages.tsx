@@ -1,6 +1,5 @@
 import * as z from 'zod'
-import { OrderInput, placeOrder } from '#commands/order-commands.ts'
-import { DeliveryInput } from '#commands/order-delivery.ts'
+import { DeliveryInput, OrderInput, placeOrder } from '#commands/order-commands.ts'
 import { Money } from '#domain/money.ts'
 import { formatMoney } from '#domain/person-values.ts'
 import { sameBarcodes } from '#domain/record-values.ts'

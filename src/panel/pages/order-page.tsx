@@ -1,6 +1,5 @@
 import QRCode from 'qrcode'
-import { acknowledgeAlarm } from '#commands/order-commands.ts'
-import { deliverOrder, dispatchOrder, undoDelivery } from '#commands/order-delivery.ts'
+import { acknowledgeAlarm, deliverOrder, dispatchOrder, undoDelivery } from '#commands/order-commands.ts'
 import { fromCents } from '#domain/money.ts'
 import { canBePaid, hasBeenPaid, stateAfterDispatch } from '#domain/order-states.ts'
 import {

@@ -20,7 +20,7 @@ import { loadRecord, type RecordPages } from '../ui/record-pages.tsx'
 import { type Account, AccountBadge } from './account-parts.tsx'
 import { loadCompany, ShopHead, toLogoOrigin } from './company-pages.tsx'
 import { type BalancePageSide, PAYABLE, RECEIVABLE } from './debtor-pages.tsx'
-import { drawerFields, GIVING_DRAWER, newMovement } from './drawer-fields.tsx'
+import { drawerFields, GIVING_DRAWER, newMovement } from './payment-form.tsx'
 import { SumLine } from './sale-page.tsx'
 
 /** Path of the receipt with a number; `accounts` is that of the accounts. */

@@ -21,7 +21,7 @@ import type { FormSubmission, PageContext, PanelPage, PanelRoute } from '../pane
 import { formPages, obstaclePage, runAndRedirect } from '../ui/form-pages.tsx'
 import { Cancelled } from '../ui/head.tsx'
 import { SEARCHED_CUSTOMER } from './debtor-pages.tsx'
-import { drawerFields, GIVING_DRAWER } from './drawer-fields.tsx'
+import { drawerFields, GIVING_DRAWER } from './payment-form.tsx'
 import { loadPaymentTypes } from './payment-type-pages.tsx'
 import { partyField } from './person-form.tsx'
 import { loadSale } from './sale-page.tsx'

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { ChargeReceivableInput, chargeReceivable } from '#commands/order-charge.ts'
 import { type AccountsPayment, MAX_ACCOUNTS } from '#commands/pay-accounts.ts'
 import { payPayables, payReceivables } from '#commands/receivables-payables.ts'
 import { inZone } from '#domain/instant.ts'
@@ -6,21 +7,26 @@ import { fromCents, toCents } from '#domain/money.ts'
 import { formatCount, formatDay, formatMoney, formatPersonName } from '#domain/person-values.ts'
 import { type Refusal, refuseField } from '#domain/refusals.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
+import type { CustomerOfReceivable } from '#projections/finance.ts'
+import { getAccount, receivableListing } from '#queries/account-queries.ts'
+import { listStores } from '#queries/company-queries.ts'
 import { type OpenAccount, openBalanceOfParty, type PartyBalance } from '#queries/open-balances.ts'
 import { getCustomerOrDebtor, getSupplierOrCreditor } from '#queries/person-queries.ts'
 import type { FoundRecords } from '#queries/record-queries.ts'
 import { offersApproval } from '../approval.ts'
-import { type Option, rowsInput } from '../forms/input-kinds.ts'
+import { choiceInput, lineInput, type Option, phoneInput, rowsInput } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
+import { link } from '../page-context.ts'
 import type { PageContext, PanelRoute, Section } from '../panel-route.ts'
 import { formPages } from '../ui/form-pages.tsx'
 import { Card, Facts, Stat, Stats } from '../ui/page-parts.tsx'
 import { loadRecord, type RecordPages } from '../ui/record-pages.tsx'
 import type { Account } from './account-parts.tsx'
 import { accountCount, type BalancePageSide, PAYABLE, RECEIVABLE } from './debtor-pages.tsx'
-import { newMovement } from './drawer-fields.tsx'
+import { ORDERS_PATH } from './order-lists.tsx'
 import {
   formatAccountToken,
+  newMovement,
   PaymentForm,
   type PaymentWords,
   parseAccountTokens,
@@ -30,6 +36,73 @@ import {
   ShownFields,
 } from './payment-form.tsx'
 import { receiptPath } from './payment-pages.tsx'
+
+interface Charge {
+  readonly account: Account<CustomerOfReceivable>
+  /** Aliases of the stores that take payments. */
+  readonly stores: readonly string[]
+}
+
+const MAX_STORES = 200
+
+async function chargeOf(visit: PageContext): Promise<Charge | null> {
+  const { reader, today } = visit.readModel
+  const account = await loadRecord<Account<CustomerOfReceivable>>(visit, (_visit, id) =>
+    getAccount(reader, receivableListing, id, today),
+  )
+  if (!account) return null
+  const stores = (await listStores(reader, MAX_STORES)).filter(({ enabled }) => enabled)
+  return { account, stores: stores.map(({ alias }) => alias) }
+}
+
+function obstacleOf({ account, stores }: Charge): string | null {
+  if (account.status === 'settled') return 'A conta já está recebida.'
+  return stores.length === 0 ? 'Nenhuma loja ligada: crie ou ligue uma em Loja online.' : null
+}
+
+/** *Cobrar*: a payment link over what is open of a receivable. */
+export const chargePages: readonly PanelRoute[] = formPages({
+  path: '/contas-a-receber/:id/cobrar',
+  section: 'receivables',
+  access: 'receive',
+  subject: chargeOf,
+  obstacle: obstacleOf,
+  title: ({ account }) => `Cobrar ${account.description}`,
+  intro: ({ account }) => (
+    <p>
+      O link cobra <strong>{formatMoney(account.open_amount)}</strong>, o que está em aberto, e baixa a conta quando for
+      pago. <a href={link('/loja', { receivable_id: account.id })}>Ver os links já criados desta conta</a>
+    </p>
+  ),
+  label: 'Criar link de cobrança',
+  back: ({ account }) => `/contas-a-receber/${account.id}`,
+  fields: ({ account, stores }) => ({
+    ...(account.customer_name === null && {
+      name: { label: 'Nome de quem paga', kind: lineInput, isRequired: true, columns: 6 },
+    }),
+    phone: {
+      label: 'Telefone (WhatsApp)',
+      kind: phoneInput,
+      columns: 6,
+      hint: 'Se vazio, o do cadastro do cliente.',
+    },
+    ...(stores.length > 1 && {
+      store_alias: {
+        label: 'Loja',
+        kind: choiceInput(stores.map((alias) => ({ value: alias, label: alias }))),
+        isRequired: true,
+        columns: 6,
+      },
+    }),
+  }),
+  schema: ChargeReceivableInput.omit({ id: true }).partial({ store_alias: true }),
+  async act(submission, { account, stores }, input) {
+    const { store_alias = stores[0] ?? '', ...rest } = input
+    const answer = await submission.run(chargeReceivable, { ...rest, id: account.id, store_alias })
+    if (isRefusal(answer)) return answer
+    return { to: `${ORDERS_PATH}/${(answer.record as { id: number }).id}`, flash: 'pedido-criado' as const }
+  },
+})
 
 /** State, amounts, due date and party. */
 const SHOWN_FACTS = 6

@@ -1,25 +1,144 @@
+import { listTillContacts, type TillContact } from '#access/till-access.ts'
 import { addDays, CalendarDate, startOfDay } from '#domain/instant.ts'
 import { addAmounts } from '#domain/money.ts'
-import { formatDay as dayText, formatCents, formatDateTime, formatMoney } from '#domain/person-values.ts'
+import { formatDay as dayText, formatCents, formatCount, formatDateTime, formatMoney } from '#domain/person-values.ts'
 import { may } from '#domain/rights.ts'
 import type { CashSessionObject } from '#projections/cash-sessions.ts'
 import { cashSessionsOfDay } from '#queries/cash-queries.ts'
 import { sumAcquired } from '#queries/finance-summary.ts'
 import type { Sum } from '#queries/list-statement.ts'
-import { sumRefusedOfDay } from '#queries/offline-sale-queries.ts'
+import { countRefusedByUser, sumRefusedOfDay } from '#queries/offline-sale-queries.ts'
 import { reconcileSales } from '#queries/sales-sums.ts'
-import { type TillDay, type TillsDay, tillsOfDay } from '#queries/till-queries.ts'
+import { MAX_TILLS_OF_DAY, type TillDay, type TillsDay, tillsOfDay } from '#queries/till-queries.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PageRoute, PanelPage } from '../panel-route.ts'
 import { namesOfActors } from '../record-history.tsx'
-import { pluralize, ReconciliationLine, ReconciliationTable } from '../ui/head.tsx'
+import { pluralize, ReconciliationLine, ReconciliationTable, wayName } from '../ui/head.tsx'
 import { ListTable } from '../ui/list-table.tsx'
-import { Card, Chips, type Fact, Facts, Figure, Nothing } from '../ui/page-parts.tsx'
+import { Card, Chips, type Fact, Facts, Figure, Nothing, PanelBadge } from '../ui/page-parts.tsx'
 import { because } from '../words/record-words.ts'
 import { ACQUIRED_COLUMNS, addPayments, FeeFigure } from './acquirer-pages.tsx'
 import { DRAWERS, differenceReason, drawerPath } from './drawer-pages.tsx'
 import { REFUSED_SALES_PATH } from './refused-sale-pages.tsx'
-import { salesOfTill, TooMany } from './till-pages.tsx'
+
+/** Displayed tills; shops have fewer. */
+const SHOWN = 50
+
+/** A user of a till: logged in there, or with sales of today. */
+interface Till {
+  readonly actor: string | null
+  readonly contact: TillContact | undefined
+  readonly day: TillDay | undefined
+  readonly refused: number
+}
+
+/** Tills with last contact, version, today's sales by payment type, and refused sales. */
+export async function TillsToday({ visit: { primary, readModel } }: { readonly visit: PageContext }) {
+  const { reader, timezone, today } = readModel
+  const [contacts, day, refused] = await Promise.all([
+    listTillContacts(primary, SHOWN),
+    tillsOfDay(reader, { day: today, timezone, sessions: [] }),
+    countRefusedByUser(primary),
+  ])
+  const tills = tillsOf(contacts, day.isPartial ? [] : day.tills, refused)
+  const names = await namesOfActors(readModel, tills)
+  return (
+    <Card title="Caixas hoje">
+      {day.isPartial && <TooMany />}
+      <ListTable
+        isList
+        caption="Caixas hoje"
+        rows={tills}
+        empty="Ninguém entrou em um caixa ainda."
+        columns={[
+          {
+            head: 'Caixa',
+            cell: ({ actor }) => <a href={link('/vendas', salesOfTill(actor, today))}>{names(actor)}</a>,
+          },
+          { head: 'Último contato', cell: ({ contact }) => contact && formatDateTime(contact.last_used_at, timezone) },
+          { head: 'Versão', cell: ({ contact }) => contact?.version, isExtra: true },
+          {
+            head: 'Vendas',
+            cell: ({ actor, day }) => (
+              <Figure name="concluidas" of={`caixa/${actor}`}>
+                {formatCount(day ? day.sold.count - day.cancelled.count : 0)}
+              </Figure>
+            ),
+            isNumber: true,
+            isExtra: true,
+          },
+          { head: 'Formas de pagamento', cell: ({ day }) => <PaymentWays day={day} />, isExtra: true },
+          {
+            head: 'Recusadas',
+            cell: ({ actor, refused }) => <RefusedCount of={`caixa/${actor}`} count={refused} />,
+            isNumber: true,
+          },
+          {
+            head: 'Total',
+            cell: ({ actor, day }) => (
+              <Figure name="liquido" of={`caixa/${actor}`}>
+                {formatMoney(day?.net ?? '0.00')}
+              </Figure>
+            ),
+            isNumber: true,
+          },
+        ]}
+      />
+    </Card>
+  )
+}
+
+const TooMany = () => (
+  <p class="problem" role="note">
+    {`Há mais de ${formatCount(MAX_TILLS_OF_DAY)} vendas: elas não são somadas aqui.`}
+  </p>
+)
+
+/** Filters for the sales of a till on a day. */
+const salesOfTill = (actor: string | null, day: string) => ({
+  actor: actor ?? 'system',
+  origin: 'pdv',
+  sold_from: day,
+  sold_to: day,
+})
+
+function tillsOf(
+  contacts: readonly TillContact[],
+  days: readonly TillDay[],
+  refused: ReadonlyMap<number, number>,
+): Till[] {
+  const contactOf = new Map<string, TillContact>(
+    contacts.map((contact) => [`user/${contact.user_id}`, contact] as const),
+  )
+  const dayOf = new Map(days.map((day) => [day.actor, day] as const))
+  const actors = new Set<string | null>([...contactOf.keys(), ...dayOf.keys()])
+  return [...actors].slice(0, 2 * SHOWN).map((actor) => ({
+    actor,
+    contact: contactOf.get(actor ?? ''),
+    day: dayOf.get(actor),
+    refused: refused.get(Number(actor?.split('/')[1])) ?? 0,
+  }))
+}
+
+const PaymentWays = ({ day }: { readonly day: TillDay | undefined }) =>
+  day?.ways
+    .filter(({ sold, cancelled }) => sold.count > cancelled.count)
+    .map((way) => (
+      <div key={way.key}>
+        {wayName(way)}: {formatMoney(way.net)}
+      </div>
+    ))
+
+const RefusedCount = ({ of, count }: { readonly of: string; readonly count: number }) =>
+  count === 0 ? null : (
+    <a href={link('/caixas/recusadas')}>
+      <PanelBadge tone="bad">
+        <Figure name="recusadas" of={of}>
+          {formatCount(count)}
+        </Figure>
+      </PanelBadge>
+    </a>
+  )
 
 export const CLOSING = '/caixas/fechamento'
 
@@ -145,7 +264,7 @@ async function Closing({ visit, day, found, refused }: ClosingProps) {
   return (
     <>
       {tills.map((till) => (
-        <Till
+        <ClosingTill
           key={till.actor}
           till={till}
           day={day}
@@ -209,7 +328,7 @@ interface TillProps {
   readonly refused: Sum | null
 }
 
-const Till = ({ till, day, name, seesDrawers, refused }: TillProps) => {
+const ClosingTill = ({ till, day, name, seesDrawers, refused }: TillProps) => {
   const of = `caixa/${till.actor}`
   const { sessions, cash, has_cash } = till
   return (

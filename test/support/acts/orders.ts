@@ -16,10 +16,13 @@ import {
   acknowledgeAlarm,
   CancelOrderInput,
   cancelOrder,
+  deliverOrder,
+  dispatchOrder,
+  MarkOrderInput,
   OrderInput,
   placeOrder,
+  undoDelivery,
 } from '#commands/order-commands.ts'
-import { deliverOrder, dispatchOrder, MarkOrderInput, undoDelivery } from '#commands/order-delivery.ts'
 import { RecordPaymentInput, recordPayment } from '#commands/order-payment-command.ts'
 import { AcceptRefundInput, acceptRefund, SettleRefundInput, settleRefund } from '#commands/order-settlement.ts'
 import {
