@@ -68,6 +68,7 @@ const served = (style: string, assets: ReadonlyMap<string, Asset>): Buffer =>
       .replace(/ ?([{};,]) ?/g, '$1')
       .replace(/ > /g, '>')
       .replace(/: /g, ':')
+      .replace(/(?<=[\s:(])0(?=\.\d)/g, '')
       .replaceAll(';}', '}')
       .replace(/url\("([\w.-]+)"\)/g, (_, name) => {
         const asset = assets.get(name)

@@ -3,7 +3,7 @@ import { type Problem, toHttpStatus } from '#http/problems.ts'
 import type { PendingCounts } from '#queries/company-queries.ts'
 import { panelDocument, plainDocument } from './layout.tsx'
 import { link, PANEL } from './page-context.ts'
-import { allowImages, forgetDone, noteDone } from './panel-cookies.ts'
+import { allowCamera, allowImages, forgetDone, noteDone } from './panel-cookies.ts'
 import type { PageContext, PanelPage, PanelRoute, Section } from './panel-route.ts'
 import { type FlashCode, problemMessage, problemTitle } from './words/message-words.ts'
 
@@ -23,10 +23,13 @@ export function sendPanelPage(
 ): void {
   if (visit.flash) forgetDone(response)
   if (page.imageOrigin) allowImages(response, page.imageOrigin)
+  const html = panelDocument(page, { section, visit, waiting })
+  // Quotation marks are escaped in texts: only a button has this.
+  if (html.includes(' data-scan="')) allowCamera(response)
   response
     .status(page.status ?? 200)
     .type('html')
-    .send(panelDocument(page, { section, visit, waiting }))
+    .send(html)
 }
 
 export function sendPlainPage(response: Response, page: PanelPage): void {

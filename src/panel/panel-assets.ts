@@ -12,6 +12,7 @@ const assets = assetsBelow(`${PANEL}/assets`, {
   'panel.css': { file: projectFile('src/panel/static/panel.css'), type: 'text/css; charset=utf-8' },
   'panel.js': { file: projectFile('src/panel/static/panel.js'), type: 'text/javascript; charset=utf-8' },
   'passkey.js': { file: projectFile('src/panel/static/passkey.js'), type: 'text/javascript; charset=utf-8' },
+  'camera.js': { file: projectFile('src/panel/static/camera.js'), type: 'text/javascript; charset=utf-8' },
   'icon.svg': ICON,
   'icons.svg': { file: projectFile('src/panel/static/icons.svg'), type: 'image/svg+xml' },
   'htmx.js': { file: require.resolve('htmx.org/dist/htmx.min.js'), type: 'text/javascript; charset=utf-8' },

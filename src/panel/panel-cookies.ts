@@ -64,9 +64,17 @@ export function allowImages(response: Response, origin: string): void {
   response.setHeader('Content-Security-Policy', POLICY.replace("img-src 'self'", `img-src 'self' ${origin}`))
 }
 
+const withCamera = (camera: string): string => `camera=(${camera}), microphone=(), geolocation=()`
+
+/** For one response: its page reads codes by camera. */
+export function allowCamera(response: Response): void {
+  response.setHeader('Permissions-Policy', withCamera('self'))
+}
+
 /** Pages require a login: they must not be cached, and other sites must not learn their addresses. */
 export const pagePolicy: RequestHandler = (_request, response, next) => {
   response.setHeader('Content-Security-Policy', POLICY)
+  response.setHeader('Permissions-Policy', withCamera(''))
   response.setHeader('Cache-Control', 'no-store')
   // `no-referrer` would hide the origin of the panel's own forms too.
   response.setHeader('Referrer-Policy', 'same-origin')

@@ -7,7 +7,7 @@ import type { Option } from './forms/input-kinds.ts'
 import { link } from './page-context.ts'
 import type { PageContext, PageReadModel } from './panel-route.ts'
 import { ListTable } from './ui/list-table.tsx'
-import { Card } from './ui/page-parts.tsx'
+import { FoldedCard } from './ui/page-parts.tsx'
 import { recordsOnPage } from './ui/panel-list.tsx'
 import { fieldName, ORIGINS, subjectName } from './words/event-words.ts'
 import { textOfBoolean, textOfValue, toSentence } from './words/record-words.ts'
@@ -260,7 +260,7 @@ export async function History({ visit, subject, others = [] }: HistoryProps) {
   const changes = changesOfEach(events, readModel.timezone)
   const actors = await namesOfActors(readModel, events)
   return (
-    <Card title="Histórico">
+    <FoldedCard title="Histórico">
       <ListTable
         isList
         caption="Histórico"
@@ -285,7 +285,7 @@ export async function History({ visit, subject, others = [] }: HistoryProps) {
           </a>
         </p>
       )}
-    </Card>
+    </FoldedCard>
   )
 }
 

@@ -35,7 +35,7 @@ describeInBrowser('every page of the panel, in a browser', () => {
   })
 
   for (const [place, [route, sample]] of Object.entries(SAMPLES).entries())
-    it(`is accessible: ${route} [PANEL-14]`, async () => {
+    it(`is accessible, its figures whole: ${route} [PANEL-14] [PANEL-1360]`, async () => {
       await page.goto(`/painel${await sample(panel)}`)
       expect(await page.locator('main h1').textContent()).to.not.equal('')
       // Menu and header are equal on all pages: only the first page checks them.

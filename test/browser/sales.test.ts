@@ -120,6 +120,7 @@ describeInBrowser('sales in a browser', () => {
     expect(await page.locator('.facts').first().textContent()).to.include('Cliente desistiu')
     expect(await page.getByRole('link', { name: 'Cancelar venda' }).count()).to.equal(0)
     expect((await panel.company.get(`/sales/${id}`)).body.data.status).to.equal('cancelled')
+    await page.getByRole('heading', { name: 'Histórico' }).click()
     const history = page.getByRole('region', { name: 'Histórico' })
     await history
       .getByRole('row', { name: /Venda de R\$/ })

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import express, { type Response } from 'express'
 import type { Page } from 'playwright-core'
@@ -6,6 +7,8 @@ import { createAddressLimit } from '#access/login-limits.ts'
 import { V1_ROUTES } from '#api/api-v1.ts'
 import { createContract } from '#api/contract/contract-document.ts'
 import { serveDocs } from '#api/docs/docs-site.ts'
+import { setItemPicture } from '#commands/item-picture.ts'
+import { createStore } from '#commands/store-commands.ts'
 import { createCompress } from '#http/answers.ts'
 import { plainDocument } from '#panel/layout.tsx'
 import { asset, serveAssets } from '#panel/panel-assets.ts'
@@ -213,6 +216,91 @@ describeInBrowser('API documentation of a resource in a browser', () => {
   })
 })
 
+/** Stands in for what browsers of this machine have not: the next of the looks that a test prepared, and a canvas. */
+const WITH_CAMERA = `
+  globalThis.BarcodeDetector = class {
+    async detect() {
+      const [code, ...looks] = JSON.parse(sessionStorage.looks ?? '[]')
+      sessionStorage.looks = JSON.stringify(looks)
+      return code ? [{ rawValue: code }] : []
+    }
+  }
+  navigator.mediaDevices.getUserMedia = async () => {
+    const canvas = document.createElement('canvas')
+    canvas.getContext('2d').fillRect(0, 0, 9, 9)
+    return canvas.captureStream(9)
+  }`
+
+describeInBrowser('codes by camera', () => {
+  const panel = usePanel()
+  const allows = (page: Page) => page.evaluate<boolean>(`document.featurePolicy.allowsFeature('camera')`)
+  const CODE = '7891000315507'
+  const show = (page: Page, looks: readonly (string | null)[]) =>
+    page.evaluate(`sessionStorage.looks = '${JSON.stringify(looks)}'`)
+  const buttons = (page: Page) => page.getByRole('button', { name: 'Ler com a câmera' })
+
+  before('a product', async () => {
+    const item = { name: 'Café torrado', price: '18.90', barcode: CODE, stock: '3', unit: 'UN' }
+    expect((await panel.company.post('/catalog/items', item)).status).to.equal(201)
+    await panel.company.run(createStore, {
+      alias: 'loja',
+      commission_percentage: '0',
+      sandbox: true,
+      access_token: 'T',
+    })
+  })
+
+  it('are offered where the browser reads them, on the pages that may use the camera only [PANEL-1362]', async () => {
+    const { id } = (await panel.company.post('/stock/inventories', { name: 'Novembro' })).body.data
+    const fields = ['/busca', '/loja/pedidos/novo', '/catalogo/entradas/novo', `/catalogo/inventarios/${id}`]
+    const page = await panel.openAs(panel.owner, '/painel/')
+    expect(await allows(page)).to.equal(false)
+    expect(await page.getByRole('link', { name: 'Ler com a câmera' }).count()).to.equal(0)
+    for (const path of fields) {
+      await page.goto(`/painel${path}`)
+      expect([await allows(page), await buttons(page).count()], path).to.deep.equal([true, 0])
+    }
+    await page.addInitScript(WITH_CAMERA)
+    for (const path of fields) {
+      await page.goto(`/painel${path}`)
+      await buttons(page).first().waitFor()
+    }
+    await check(page)
+  })
+
+  it('find a product, fill the field of an order, and count one product after the other [PANEL-1362]', async () => {
+    const { id } = (await panel.company.post('/stock/inventories', { name: 'Dezembro' })).body.data
+    const page = await panel.openAs(panel.owner, '/painel/', { viewport: NARROW })
+    await page.addInitScript(WITH_CAMERA)
+    await page.goto('/painel/')
+    await expectNoSidewaysScrolling(page)
+    await show(page, [null, CODE])
+    await page.getByRole('link', { name: 'Ler com a câmera' }).click()
+    await page.getByRole('link', { name: 'Café torrado' }).waitFor()
+    await page.goto('/painel/loja/pedidos/novo')
+    await show(page, [CODE])
+    await buttons(page).first().click()
+    await page.getByRole('radio', { name: /Café torrado/ }).waitFor()
+    await page.goto(`/painel/catalogo/inventarios/${id}`)
+    // Twice past the camera: what stays in sight is one.
+    await show(page, [CODE, CODE, CODE, null, CODE])
+    await buttons(page).click()
+    await page.getByText('total 2 UN.').waitFor()
+    expect(await page.evaluate('sessionStorage.looks')).to.equal('[]')
+  })
+
+  it('say that the camera is not allowed, and leave the field to be typed into [PANEL-1362]', async () => {
+    const page = await panel.openAs(panel.owner, '/painel/')
+    await page.addInitScript(`${WITH_CAMERA}; navigator.mediaDevices.getUserMedia = () => Promise.reject(new Error())`)
+    await page.goto('/painel/busca')
+    await buttons(page).click()
+    await page.getByRole('alert').getByText('Não foi possível usar a câmera').waitFor()
+    await page.getByRole('button', { name: 'Fechar' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.getByRole('searchbox').first().fill('café')
+  })
+})
+
 describeInBrowser('pages as wide as a phone, and as a desk', () => {
   const panel = usePanel()
   const widthOf = async (page: Page, selector: string) =>
@@ -240,6 +328,33 @@ describeInBrowser('pages as wide as a phone, and as a desk', () => {
     expect(new Set(await shown())).to.deep.equal(new Set(['none']))
     await page.setViewportSize(NARROW)
     for (const head of ['Valor', 'Taxa', 'A receber']) expect((await shown()).join()).to.include(head)
+  })
+
+  it('show a product with all it can have within 2,500 px of a phone [PANEL-1361]', async () => {
+    const { company } = panel
+    const taxes = { ncm: '09012100', cest: '1709600', cfop: '5102', csosn: '102', barcode: '7891000315507', sku: 'CAF' }
+    const item = { name: 'Café torrado', price: '1234.50', cost: '871.93', unit: 'UN', stock: '900', min_stock: '6' }
+    const { id } = (await company.post('/catalog/items', { ...item, ...taxes })).body.data
+    const content = await readFile(new URL('../../docs/images/vendas-360-light.webp', import.meta.url))
+    await company.run(setItemPicture, { id, content })
+    for (const size of ['250 g', '500 g', '1 kg'])
+      for (const color of ['Grão', 'Moído', 'Fino', 'Extra'])
+        await company.post('/catalog/items', {
+          ...item,
+          name: `${size} ${color}`,
+          parent_id: id,
+          variant: { size, color },
+        })
+    for (let n = 0; n < 40; n++) {
+      await company.post('/stock/movements', { catalog_item_id: id, kind: 'loss', quantity: '1.5', reason: 'Quebra' })
+      await company.call('PATCH', `/catalog/items/${id}`, { price: `${1235 + n}.50` })
+    }
+    const page = await panel.openAs(panel.owner, `/painel/catalogo/${id}`, { viewport: { width: 390, height: 844 } })
+    await page.getByRole('img', { name: 'Imagem de Café torrado' }).waitFor()
+    expect(await page.evaluate('document.documentElement.scrollHeight')).to.be.at.most(2_500)
+    const cell = page.getByRole('link', { name: '500 g / Moído: 900 UN R$ 1.234,50' })
+    expect(new URL((await cell.getAttribute('href')) ?? '', page.url()).pathname).to.match(/catalogo\/\d+$/)
+    await check(page)
   })
 
   it('break no sum of the start page in two lines', async () => {

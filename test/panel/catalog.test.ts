@@ -503,7 +503,7 @@ describe('panel: stock', () => {
       'Camiseta P Verde',
     ])
     expect(found[0]).to.deep.include({ price: '49.90', cost: '20.00', unit: 'UN', ncm: '61091000', stock: '0.000' })
-    expect(await textOf(path)).to.match(/Variações .*P \/ Azul .*M \/ Preto/)
+    expect(await textOf(path)).to.match(/Variações .*Cor P M Azul P \/ Azul: .*M \/ Azul: .*Preto P \/ Preto: /)
     expect(await textOf(`${PATH}/${found[0].id}`))
       .to.include('P / Azul')
       .and.include(`Produto ${id}`)

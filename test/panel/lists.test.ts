@@ -481,7 +481,7 @@ describe('panel: guidance', () => {
     const cell = /<td([^>]*)>[^<]*(?:<a[^>]*>)?Zilda Prates/.exec(html)
     expect(cell?.[1]).to.equal('')
     const style = readFileSync(projectFile('src/panel/static/panel.css'), 'utf8')
-    expect(style).to.match(/\.list \.number \{\s+flex: none;[^}]*white-space: nowrap;/)
+    expect(style).to.match(/\.number \{\s+text-align: right;\s+white-space: nowrap;/)
   })
 
   it('keeps long ids whole in the page, with the beginning visible', async () => {

@@ -44,7 +44,7 @@ async function lineFields(visit: PageContext, at: number): Promise<Fields> {
   const typed = sentText(visit, `lines.${at}.item`)
   const item = await itemField(visit, { label: `Produto ${at + 1}`, columns: 6, current: null, typed })
   return {
-    [`lines.${at}.item`]: { ...item, ...fold },
+    [`lines.${at}.item`]: { ...item, scans: 'fill', ...fold },
     [`lines.${at}.quantity`]: { label: `Quantidade ${at + 1}`, kind: quantityInput, columns: 3, ...fold },
     [`lines.${at}.unit_cost`]: { label: `Custo unitário ${at + 1} (R$)`, kind: amountInput, columns: 3, ...fold },
   }

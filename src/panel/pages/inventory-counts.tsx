@@ -36,7 +36,7 @@ const mode = { label: 'Se o produto já foi contado', kind: choiceInput(namedOpt
 
 /** One product, as a scanner reads it. */
 const scanned: Fields = {
-  code: { label: 'Código de barras ou externo', kind: lineInput, isRequired: true, columns: 6 },
+  code: { label: 'Código de barras ou externo', kind: lineInput, isRequired: true, columns: 6, scans: 'send' },
   quantity: { label: 'Quantidade', kind: quantityInput, columns: 2, hint: 'Se vazio, conta 1.' },
   mode: { ...mode, columns: 4 },
 }

@@ -31,7 +31,15 @@ import { LABELS_PATH } from './label-pages.tsx'
 import { PRICES_PATH } from './price-change-pages.tsx'
 import { MOVEMENTS_PATH, MovementsCard } from './stock-movement-pages.tsx'
 import { type Item, RUNNING_OUT_PATH, StockCard, StockInfo } from './stock-pages.tsx'
-import { marginText, PictureCard, PriceInfo, VariantsCard, variantText } from './variant-pages.tsx'
+import {
+  ItemPicture,
+  marginText,
+  PictureCard,
+  PriceInfo,
+  SmallPicture,
+  VariantsCard,
+  variantText,
+} from './variant-pages.tsx'
 
 /** Items that a search offers. */
 const OFFERED = 8
@@ -216,9 +224,15 @@ export async function itemFields(visit: PageContext, item?: Item) {
 const ORDERS: Readonly<Record<string, ListOrder>> = ITEM_ORDERS
 
 /** Deactivated items have no page: the list offers to reactivate them. */
-const columnsFor = (visit: PageContext): OptionalColumn<Item>[] => {
+const columnsFor = (visit: PageContext, rows: readonly Item[]): OptionalColumn<Item>[] => {
   const isInactive = visit.query.state === 'inactive'
-  const name = ({ id, name }: Item) => (isInactive ? name : <a href={link(`${PATH}/${id}`)}>{name}</a>)
+  const hasPictures = rows.some(({ picture_url }) => picture_url !== null)
+  const name = (item: Item) => (
+    <>
+      {hasPictures && <SmallPicture item={item} />}
+      {isInactive ? item.name : <a href={link(`${PATH}/${item.id}`)}>{item.name}</a>}
+    </>
+  )
   return [
     { head: 'Nome', cell: name, order: 'nome' },
     { head: 'Categoria', cell: ({ category_name }) => category_name, isExtra: true },
@@ -349,13 +363,13 @@ export const catalogPages = recordPages<Item>({
       'created_at',
       'updated_at',
     ]),
+  notice: (item) => <ItemPicture item={item} />,
   more: async (item, visit) => (
     <>
-      {item.picture_url !== null && <PictureCard visit={visit} item={item} />}
       <StockCard visit={visit} item={item} cover={await coverOf(item, visit)} />
       {await VariantsCard({ visit, item })}
       {await MovementsCard({ visit, item })}
-      {item.picture_url === null && <PictureCard visit={visit} item={item} />}
+      <PictureCard visit={visit} item={item} />
     </>
   ),
   fields: itemFields,

@@ -103,6 +103,7 @@ const lineFields = (line: TypedLine): Fields => ({
   [fieldOf(line.at)]: {
     label: line.at === 0 ? 'Item' : `Item ${line.at + 1}`,
     columns: 6,
+    scans: 'fill',
     ...(line.at === 0 && { hint: 'Procure pelo nome ou código.' }),
     kind: {
       ...lineInput,

@@ -16,7 +16,7 @@ import { FirstStepsCard } from './first-steps-pages.tsx'
 import { loadTodo, Todo } from './needs-you.tsx'
 import { namesOfSellers } from './sale-parts.tsx'
 import { PERIODS, parsePeriod, readSalesRollups, type StartPeriod, type WrongRange } from './start-period.ts'
-import { SalesFigures, SalesParts } from './start-sales.tsx'
+import { ChannelsAndSellers, SalesFigures, SalesParts } from './start-sales.tsx'
 
 const StockTodo = ({ stock: { out, low, items } }: { readonly stock: LowStock }) => (
   <Card title="Estoque">
@@ -100,11 +100,15 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
             As vendas ainda estão sendo somadas: os valores abaixo podem estar incompletos.
           </p>
         )}
-        <Todo {...todo} />
-        {steps && <FirstStepsCard steps={steps} />}
-        <SalesFigures period={period} sums={sums} seesCosts={seesCosts} seesBefore={seesAllSales} />
+        <div class="front">
+          <div>
+            <Todo {...todo} />
+            {steps && <FirstStepsCard steps={steps} />}
+          </div>
+          <SalesFigures period={period} sums={sums} seesCosts={seesCosts} seesBefore={seesAllSales} />
+        </div>
         <div class="columns">
-          <SalesParts period={period} sums={sums} sellers={sellers} />
+          <SalesParts period={period} sums={sums} />
           <Card title="Contas em aberto">
             <Stats>
               <Open label="A receber" of="receber" path="/contas-a-receber" side={accounts.receivables} />
@@ -114,6 +118,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
           <AfterAcquirers period={period} sums={sums} kept={kept} seesCosts={seesCosts} />
           <StockTodo stock={stock} />
         </div>
+        <ChannelsAndSellers period={period} sums={sums} sellers={sellers} />
         <p class="hint">Atualizado em {formatDateTimeSeconds(session.now, readModel.timezone)}.</p>
       </div>
     </Live>

@@ -14,7 +14,7 @@ import { link } from '../page-context.ts'
 import { Bars, type ChartBar, ChartFigure } from '../ui/chart.tsx'
 import { ReconciliationTable } from '../ui/head.tsx'
 import { ListTable } from '../ui/list-table.tsx'
-import { Card, Figure, FigureChange, FigureUnits, Stat, type StatChange, Stats } from '../ui/page-parts.tsx'
+import { Card, Figure, FigureChange, FigureUnits, FoldedCard, Stat, type StatChange, Stats } from '../ui/page-parts.tsx'
 import { CHANNELS } from '../words/event-words.ts'
 import type { StartPeriod } from './start-period.ts'
 
@@ -66,27 +66,25 @@ export const SalesFigures = ({ period, sums, seesCosts, seesBefore }: SalesFigur
   const left = lessReturned(all, sums.returned_costs)
   const leftBefore = isCompared ? lessReturned(before, sums.returned_costs_before) : NO_SALES_BAR
   return (
-    <>
-      <section class="card takings" aria-label={`Vendas ${period.words}, por ${period.bar}`}>
-        <dl>
-          <div class="stat">
-            <dt>{`Vendas ${period.words}`}</dt>
-            <dd class="figure">
-              <a href={link('/vendas', listOf(period))}>
-                <Figure name="faturado" of="total">
-                  {formatCents(all.cents)}
-                </Figure>
-              </a>
-            </dd>
-            {isCompared ? (
-              <Comparison now={all.cents} before={before.cents} period={period} />
-            ) : (
-              seesBefore && <NoComparison now={all.cents} before={sums.before.cents} period={period} />
-            )}
-          </div>
-        </dl>
-        <Chart period={period} sums={seesBefore ? sums : { ...sums, bars_before: [] }} />
-      </section>
+    <section class="card takings" aria-label={`Vendas ${period.words}, por ${period.bar}`}>
+      <dl>
+        <div class="stat">
+          <dt>{`Vendas ${period.words}`}</dt>
+          <dd class="figure">
+            <a href={link('/vendas', listOf(period))}>
+              <Figure name="faturado" of="total">
+                {formatCents(all.cents)}
+              </Figure>
+            </a>
+          </dd>
+          {isCompared ? (
+            <Comparison now={all.cents} before={before.cents} period={period} />
+          ) : (
+            seesBefore && <NoComparison now={all.cents} before={sums.before.cents} period={period} />
+          )}
+        </div>
+      </dl>
+      <Chart period={period} sums={seesBefore ? sums : { ...sums, bars_before: [] }} />
       <Stats>
         <Stat
           label="Número de vendas"
@@ -161,7 +159,7 @@ export const SalesFigures = ({ period, sums, seesCosts, seesBefore }: SalesFigur
           />
         )}
       </Stats>
-    </>
+    </section>
   )
 }
 
@@ -320,28 +318,26 @@ function shortReais(cents: number): string {
   return `R$\u00A0${formatFraction(amount / unit, 2).replace(/,?0+$/, '')}${words}`
 }
 
-interface PartsProps extends SalesProps {
-  /** Names of sellers by key. */
-  readonly sellers: (key: string) => string
-}
-
-/** Items sold, ways of paying, and channels. */
-export const SalesParts = ({ period, sums, sellers }: PartsProps) => (
+/** Items sold, and ways of paying. */
+export const SalesParts = ({ period, sums }: SalesProps) => (
   <>
-    <Figures
-      title="Produtos que mais venderam"
-      caption="Produtos que mais venderam"
-      head="Produto"
-      rows={sums.items}
-      empty="Nenhum produto do catálogo vendido no período."
-      name={({ key, name }) => name ?? `Produto ${key}`}
-      list={({ key }) => listOf(period, { item: key })}
-      of={({ key }) => `item/${key}`}
-      count={[
-        'Quantidade',
-        (item) => <FigureUnits of={`item/${item.key}`} quantity={fromBigThousandths(item.quantity)} unit={item.unit} />,
-      ]}
-    />
+    <Card title="Produtos que mais venderam">
+      <FigureTable
+        caption="Produtos que mais venderam"
+        head="Produto"
+        rows={sums.items}
+        empty="Nenhum produto do catálogo vendido no período."
+        name={({ key, name }) => name ?? `Produto ${key}`}
+        list={({ key }) => listOf(period, { item: key })}
+        of={({ key }) => `item/${key}`}
+        count={[
+          'Quantidade',
+          (item) => (
+            <FigureUnits of={`item/${item.key}`} quantity={fromBigThousandths(item.quantity)} unit={item.unit} />
+          ),
+        ]}
+      />
+    </Card>
     <Card title="Formas de pagamento">
       <ReconciliationTable
         caption="Formas de pagamento"
@@ -351,8 +347,18 @@ export const SalesParts = ({ period, sums, sellers }: PartsProps) => (
         linked={({ key }, name) => (key === '' ? name : <a href={link('/vendas', wayList(period, key))}>{name}</a>)}
       />
     </Card>
-    <Figures
-      title="Por canal"
+  </>
+)
+
+interface PartsProps extends SalesProps {
+  /** Names of sellers by key. */
+  readonly sellers: (key: string) => string
+}
+
+/** Folded, as most shops have one of each. */
+export const ChannelsAndSellers = ({ period, sums, sellers }: PartsProps) => (
+  <FoldedCard title="Por canal e por vendedor">
+    <FigureTable
       caption="Vendas por canal"
       head="Canal"
       rows={sums.origins}
@@ -361,8 +367,7 @@ export const SalesParts = ({ period, sums, sellers }: PartsProps) => (
       of={({ key }) => `canal/${key}`}
       count={['Vendas', soldCount('canal')]}
     />
-    <Figures
-      title="Por vendedor"
+    <FigureTable
       caption="Vendas por vendedor"
       head="Vendedor"
       rows={sums.sellers}
@@ -371,7 +376,7 @@ export const SalesParts = ({ period, sums, sellers }: PartsProps) => (
       of={({ key }) => `vendedor/${key}`}
       count={['Vendas', soldCount('vendedor')]}
     />
-  </>
+  </FoldedCard>
 )
 
 /** Completed sales of a row. */
@@ -385,7 +390,6 @@ const soldCount = (kind: string) =>
   }
 
 interface FiguresProps<F extends NamedFigure> {
-  readonly title: string
   readonly caption: string
   readonly head: string
   readonly rows: readonly F[]
@@ -398,8 +402,8 @@ interface FiguresProps<F extends NamedFigure> {
   readonly count: readonly [head: string, cell: (row: F) => ComponentChildren]
 }
 
-function Figures<F extends NamedFigure>(props: FiguresProps<F>) {
-  const { title, caption, head, rows, empty = NO_SALES, name, list, of, count } = props
+function FigureTable<F extends NamedFigure>(props: FiguresProps<F>) {
+  const { caption, head, rows, empty = NO_SALES, name, list, of, count } = props
   const columns = [
     { head, cell: (row: F) => <a href={link('/vendas', list(row))}>{name(row)}</a> },
     { head: count[0], cell: count[1], isNumber: true },
@@ -413,9 +417,5 @@ function Figures<F extends NamedFigure>(props: FiguresProps<F>) {
       isNumber: true,
     },
   ] as const
-  return (
-    <Card title={title}>
-      <ListTable caption={caption} rows={rows} empty={empty} columns={columns} />
-    </Card>
-  )
+  return <ListTable caption={caption} rows={rows} empty={empty} columns={columns} />
 }

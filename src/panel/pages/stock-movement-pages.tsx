@@ -97,7 +97,7 @@ async function columnsFor(
 }
 
 /** Movements on a page of a product. */
-const OF_PRODUCT = 30
+const OF_PRODUCT = 6
 
 interface MovementsProps {
   readonly visit: PageContext

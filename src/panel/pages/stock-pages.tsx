@@ -175,6 +175,7 @@ export const StockCard = ({ visit, item, filled, cover }: StockProps) =>
         visit={visit}
         to={`/catalogo/${item.id}/estoque`}
         label="Alterar estoque"
+        isFolded
         fields={fieldsOf(item, visit)}
         filled={filled ?? fillFromRecord(fieldsOf(item, visit), {}, visit.readModel.timezone)}
       />

@@ -5,6 +5,7 @@ import { ITEM_TAX_FIELDS } from '#domain/fiscal-values.ts'
 import { fromCents, toCents, toDecimal } from '#domain/money.ts'
 import { formatMoney, formatPercentage } from '#domain/person-values.ts'
 import { type Refusal, refuseField } from '#domain/refusals.ts'
+import { nameKey } from '#domain/text.ts'
 import { toHttpStatus } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { getItem, listItems } from '#queries/item-queries.ts'
@@ -12,11 +13,11 @@ import { lineInput } from '../forms/input-kinds.ts'
 import { type Fields, type FilledForm, fillFromBody, fillFromRecord } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { FormRoute, FormSubmission, PageContext } from '../panel-route.ts'
-import { Form, PictureForm, PictureProblem, uploadPicture } from '../ui/form-fields.tsx'
+import { Form } from '../ui/form-fields.tsx'
 import { buttonRoute, formRoute, runAndRedirect } from '../ui/form-pages.tsx'
-import { ListTable } from '../ui/list-table.tsx'
-import { Card, PanelBadge } from '../ui/page-parts.tsx'
+import { Card, FoldedCard, PanelBadge } from '../ui/page-parts.tsx'
 import { recordsOnPage } from '../ui/panel-list.tsx'
+import { PictureForm, PictureProblem, uploadPicture } from '../ui/picture-form.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
 import { type Item, StockInfo } from './stock-pages.tsx'
 
@@ -75,24 +76,32 @@ interface PictureProps {
   readonly refusal?: Refusal
 }
 
-/** Picture of an item, with the forms that change it. */
-export const PictureCard = ({ visit, item: { id, name, picture_url }, refusal }: PictureProps) => {
-  const isOpen = !visit.readModel.moment && visit.reaches('POST', pathOf(id))
-  if (!isOpen && picture_url === null) return null
+/** In a list, with a box of its size where an item has none. */
+export const SmallPicture = ({ item: { name, picture_url } }: Pick<PictureProps, 'item'>) =>
+  picture_url === null ? (
+    <span class="thumb" />
+  ) : (
+    <img class="thumb" src={picture_url} alt={`Imagem de ${name}`} width="36" height="36" loading="lazy" />
+  )
+
+export const ItemPicture = ({ item: { name, picture_url } }: Pick<PictureProps, 'item'>) =>
+  picture_url && <img class="picture" src={picture_url} alt={`Imagem de ${name}`} height="144" />
+
+/** Forms that change the picture of an item; they open by a refusal. */
+export const PictureCard = ({ visit, item: { id, picture_url }, refusal }: PictureProps) => {
+  if (visit.readModel.moment || !visit.reaches('POST', pathOf(id))) return null
+  const Box = refusal ? Card : FoldedCard
   return (
-    <Card title="Imagem">
+    <Box title="Imagem">
       {refusal && <PictureProblem what="A imagem" refusal={refusal} />}
-      {picture_url !== null && <img class="picture" src={picture_url} alt={name} width="240" />}
-      {isOpen && (
-        <PictureForm
-          visit={visit}
-          to={pathOf(id)}
-          noun="imagem"
-          hint="Aparece no catálogo e nos caixas."
-          hasPicture={picture_url !== null}
-        />
-      )}
-    </Card>
+      <PictureForm
+        visit={visit}
+        to={pathOf(id)}
+        noun="imagem"
+        hint="Aparece no catálogo e nos caixas."
+        hasPicture={picture_url !== null}
+      />
+    </Box>
   )
 }
 
@@ -155,6 +164,67 @@ export const variantText = ({ variant }: Pick<Item, 'variant'>): string | null =
 const pageOf = ({ readModel }: PageContext, parent_id: number) =>
   listItems(readModel.reader, { parent_id, limit: MOST_VARIANTS })
 
+/** Values of a size or colour by their key, in the order of the variants; those that differ by case are one. */
+function valuesOf(variants: readonly Item[], part: keyof VariantValues): Map<string, string> {
+  const values = new Map<string, string>()
+  for (const { variant } of variants) {
+    const value = variant?.[part] ?? ''
+    if (!values.has(nameKey(value))) values.set(nameKey(value), value)
+  }
+  return values
+}
+
+/** Colours down, sizes across; of sizes alone a size a row. Each cell leads to its variant. */
+const VariantGrid = ({ variants }: { readonly variants: readonly Item[] }) => {
+  const hasColors = variants.some(({ variant }) => variant?.color)
+  const [down, across] = hasColors ? (['color', 'size'] as const) : (['size', 'color'] as const)
+  const key = ({ variant }: Item, part: keyof VariantValues) => nameKey(variant?.[part] ?? '')
+  const [rows, columns] = [valuesOf(variants, down), valuesOf(variants, across)]
+  const cells = new Map(variants.map((one) => [`${key(one, down)}\n${key(one, across)}`, one]))
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+    <section class="scroll" aria-label="Variações" tabIndex={0}>
+      <table class="grid">
+        <caption class="hidden">Estoque e preço de cada variação</caption>
+        <thead>
+          <tr>
+            <th scope="col">{hasColors ? 'Cor' : 'Tamanho'}</th>
+            {[...columns].map(([column, value]) => (
+              <th key={column} scope="col">
+                {value || (hasColors ? 'Sem tamanho' : 'Estoque e preço')}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {[...rows].map(([row, value]) => (
+            <tr key={row}>
+              <th scope="row">{value || 'Sem cor'}</th>
+              {[...columns.keys()].map((column) => (
+                <td key={column}>
+                  <VariantCell variant={cells.get(`${row}\n${column}`)} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+const VariantCell = ({ variant }: { readonly variant: Item | undefined }) =>
+  variant ? (
+    <a class="cell" href={link(`/catalogo/${variant.id}`)}>
+      <span class="hidden">{`${variantText(variant)}: `}</span>
+      <StockInfo item={variant} />
+      <br />
+      <small class="hint">{formatMoney(variant.price)}</small>
+    </a>
+  ) : (
+    <span class="hint">—</span>
+  )
+
 interface VariantsProps {
   readonly visit: PageContext
   readonly item: Item
@@ -170,21 +240,16 @@ export async function VariantsCard({ visit, item, filled }: VariantsProps) {
   if (rows.length === 0 && !visit.reaches('POST', to)) return null
   return (
     <Card title="Variações">
-      <ListTable
-        caption="Variações"
-        rows={rows}
-        empty="Nenhuma variação. Crie uma para cada tamanho e cor."
-        columns={[
-          { head: 'Variação', cell: (one) => <a href={link(`/catalogo/${one.id}`)}>{variantText(one)}</a> },
-          { head: 'Código de barras', cell: ({ barcode }) => barcode, isExtra: true },
-          { head: 'Preço', cell: ({ price }) => formatMoney(price), isNumber: true },
-          { head: 'Estoque', cell: (one) => <StockInfo item={one} />, isNumber: true },
-        ]}
-      />
+      {rows.length === 0 ? (
+        <p class="empty">Nenhuma variação. Crie uma para cada tamanho e cor.</p>
+      ) : (
+        <VariantGrid variants={rows} />
+      )}
       <Form
         visit={visit}
         to={to}
         label="Criar variações"
+        isFolded
         fields={fields}
         filled={filled ?? fillFromRecord(fields, {}, visit.readModel.timezone)}
       />

@@ -19,6 +19,10 @@ for (const button of document.querySelectorAll('[data-print]')) {
   button.addEventListener('click', () => print())
 }
 
+// The search by camera, where the browser can (PANEL-1362).
+if ('BarcodeDetector' in globalThis && navigator.mediaDevices)
+  for (const part of document.querySelectorAll('[data-camera]')) if (part instanceof HTMLElement) part.hidden = false
+
 /** Removes the shown confirmation from the address, so that a bookmark or reload does not repeat it. */
 const here = new URL(location.href)
 if (here.searchParams.has('feito')) {

@@ -1,7 +1,7 @@
 import type { Field, Fields, FilledForm } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { PageContext } from '../panel-route.ts'
-import { FieldList, toFieldId } from './form-fields.tsx'
+import { CameraScript, FieldList, ScanButton, toFieldId } from './form-fields.tsx'
 import { Icon } from './page-parts.tsx'
 
 /** Global search on every page; the key `/` focuses it. */
@@ -22,6 +22,19 @@ export const SearchBox = ({ visit }: { readonly visit: PageContext }) => (
         aria-keyshortcuts="/"
         autocomplete="off"
       />
+      {visit.path === '/busca' ? (
+        <>
+          <ScanButton field="busca" sends begins={visit.query.camera !== undefined}>
+            <span class="hidden">Ler com a câmera</span>
+          </ScanButton>
+          <CameraScript />
+        </>
+      ) : (
+        <a class="button" href={link('/busca', { camera: 'sim' })} data-camera hidden>
+          <Icon name="camera" />
+          <span class="hidden">Ler com a câmera</span>
+        </a>
+      )}
       <button type="submit" class="quiet">
         <Icon name="search" />
         <span class="hidden">Procurar</span>

@@ -1,15 +1,12 @@
 import type { ComponentChildren } from 'preact'
-import { MAX_PICTURE_BYTES } from '#domain/images.ts'
-import { type Refusal, refuseField } from '#domain/refusals.ts'
-import { toHttpStatus } from '#http/problems.ts'
-import { isRefusal } from '#ledger/command.ts'
 import type { Option } from '../forms/input-kinds.ts'
 import type { Field, Fields, FilledForm } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
+import { asset } from '../panel-assets.ts'
 import { INPUT_OWNER, SECRETS, toInputOwner } from '../panel-cookies.ts'
-import type { FormSubmission, PageContext, PanelPage, Redirect } from '../panel-route.ts'
+import type { PageContext } from '../panel-route.ts'
 import { ListTable } from './list-table.tsx'
-import { Alert } from './page-parts.tsx'
+import { Alert, Icon } from './page-parts.tsx'
 
 interface FormProps {
   readonly visit: PageContext
@@ -28,6 +25,8 @@ interface FormProps {
   readonly back?: string
   /** A second button shows what the form would change. */
   readonly showsChanges?: boolean | undefined
+  /** Opens by its label, and by a problem. */
+  readonly isFolded?: boolean
 }
 
 /** Name of the button that tries a form. */
@@ -59,9 +58,11 @@ export const Form = (props: FormProps) => {
     isDangerous,
     back,
     showsChanges,
+    isFolded,
   } = props
   const secrets = Object.keys(fields).filter((name) => isSecret(fields[name]))
-  return visit.reaches('POST', to) ? (
+  if (!visit.reaches('POST', to)) return null
+  const form = (
     <form method="post" action={link(to)} class="form" novalidate>
       <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
       <input type="hidden" name="_key" value={visit.context.environment.newId()} />
@@ -83,7 +84,14 @@ export const Form = (props: FormProps) => {
         )}
       </div>
     </form>
-  ) : null
+  )
+  if (!isFolded) return form
+  return (
+    <details open={!!problem || Object.keys(filled.errors).length > 0}>
+      <summary>{label}</summary>
+      {form}
+    </details>
+  )
 }
 
 const isSecret = (field: Field | undefined): boolean =>
@@ -137,6 +145,7 @@ export const FieldList = ({ fields, filled }: FieldListProps) => {
           </details>
         )
       })}
+      {Object.values(fields).some(({ scans }) => scans) && <CameraScript />}
     </div>
   )
 }
@@ -195,6 +204,11 @@ const FieldPart = ({ name, field, filled, isFirstWrong }: FieldProps) => {
       >
         {isGroup ? null : <label for={id}>{label}</label>}
         <Control field={field} attributes={attributes} values={filled.values[name] ?? []} legend={label} />
+        {field.scans && (
+          <ScanButton field={id} sends={field.scans === 'send'}>
+            Ler com a câmera
+          </ScanButton>
+        )}
         {field.hint && (
           <p class="hint" id={`${id}-dica`}>
             {field.hint}
@@ -346,6 +360,26 @@ const ColorControl = ({ attributes, value }: ColorControlProps) => (
   </>
 )
 
+interface ScanButtonProps {
+  /** Id of the field that takes the code. */
+  readonly field: string
+  /** Whether the form is sent with it. */
+  readonly sends?: boolean | undefined
+  /** Reads as soon as the page is shown. */
+  readonly begins?: boolean
+  readonly children: ComponentChildren
+}
+
+/** Reads a code by camera; `CameraScript` shows it where the browser can. */
+export const ScanButton = ({ field, sends, begins, children }: ScanButtonProps) => (
+  <button type="button" data-scan={field} data-sends={sends || undefined} data-begins={begins || undefined} hidden>
+    <Icon name="camera" />
+    {children}
+  </button>
+)
+
+export const CameraScript = () => <script type="module" src={asset('camera.js')} />
+
 interface SearchControlProps extends Pick<ControlProps, 'attributes' | 'values' | 'legend'> {
   readonly control: Extract<Field['kind']['control'], { as: 'search' }>
 }
@@ -386,69 +420,4 @@ const SearchControl = ({ control: { path, found, note }, attributes, values, leg
       </div>
     </>
   )
-}
-
-interface PictureFormProps {
-  readonly visit: PageContext
-  /** Path that takes the file; `/excluir` below it deletes the picture. */
-  readonly to: string
-  /** As on its buttons: `imagem`, `logotipo`. */
-  readonly noun: string
-  readonly hint: string
-  readonly hasPicture: boolean
-}
-
-/** Upload form of a picture, which a script converts to WebP, with the button that deletes it. */
-export const PictureForm = ({ visit, to, noun, hint, hasPicture }: PictureFormProps) => (
-  <>
-    <form method="post" action={link(to)} enctype="multipart/form-data" class="form" data-picture={MAX_PICTURE_BYTES}>
-      <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
-      <input type="hidden" name="_key" value={visit.context.environment.newId()} />
-      <div class="field w12">
-        <label for="campo-imagem">Arquivo de imagem</label>
-        <input
-          id="campo-imagem"
-          name="file"
-          type="file"
-          accept="image/webp,image/jpeg,image/png,image/heic,image/heif,.webp,.jpg,.jpeg,.png,.heic,.heif"
-          required
-          aria-describedby="dica-imagem"
-        />
-        <p class="hint" id="dica-imagem">
-          {`JPG, PNG, WebP ou HEIC: o navegador converte para WebP de até ${MAX_PICTURE_BYTES / 1024} KB. ${hint}`}
-        </p>
-        <p class="error" role="alert" hidden />
-        <noscript>
-          <p class="hint">Sem scripts, o navegador não converte: envie um arquivo WebP.</p>
-        </noscript>
-      </div>
-      <div class="actions">
-        <button type="submit">{`${hasPicture ? 'Trocar' : 'Enviar'} ${noun}`}</button>
-      </div>
-    </form>
-    {hasPicture && <ButtonForm visit={visit} to={`${to}/excluir`} label={`Excluir ${noun}`} isDangerous />}
-  </>
-)
-
-/** Why a picture was refused; `what` is its name with the article. */
-export const PictureProblem = ({ what, refusal }: { readonly what: string; readonly refusal: Refusal }) => {
-  const messages = (refusal.details?.fields as { content?: string[] } | undefined)?.content ?? []
-  return <Alert>{messages.length > 0 ? `${what} ${messages.join('; ')}.` : 'O arquivo não foi gravado.'}</Alert>
-}
-
-interface PictureUpload {
-  /** Records the picture. */
-  set(content: Buffer): Promise<Redirect | Refusal>
-  /** Page that says why it was refused. */
-  refused(refusal: Refusal): PanelPage
-}
-
-/** Submission of a `PictureForm`. */
-export async function uploadPicture(
-  { file }: FormSubmission,
-  { set, refused }: PictureUpload,
-): Promise<Redirect | PanelPage> {
-  const answer =
-    file && file.length > 0 ? await set(Buffer.from(file)) : refuseField('content', 'precisa de um arquivo')
-  return isRefusal(answer) ? { ...refused(answer), status: toHttpStatus(answer.refused) } : answer
 }

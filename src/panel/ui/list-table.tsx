@@ -21,7 +21,7 @@ interface TableProps<R> {
   readonly rows: readonly R[]
   /** Shown instead of an empty table. */
   readonly empty: string
-  /** Rows are records: the link of the first column covers the row, and phones show rows as cards. */
+  /** Rows are records with a page of their own: the link of the first column covers the row. */
   readonly isList?: boolean
   /** Renders the head of a sortable column. */
   readonly headOf?: (column: Column<R>) => ComponentChildren
@@ -32,15 +32,22 @@ interface TableProps<R> {
 const classOf = <R,>({ isNumber, isExtra }: Column<R>): string | undefined =>
   [isNumber && 'number', isExtra && 'extra'].filter(Boolean).join(' ') || undefined
 
-/** A table that scrolls inside its box on narrow screens; the first column is the row header. */
+/**
+ * A table whose rows are cards on phones; the first column is the row header. Of several numbers each cell names its
+ * column, and of several texts those that are not of a record with a page of its own.
+ */
 export function ListTable<R>({ caption, columns: all, rows, empty, isList, headOf, sortOf }: TableProps<R>) {
   if (rows.length === 0) return <p class="empty">{empty}</p>
   const columns = all.filter((column) => column !== false)
-  const shownNumbers = columns.filter(({ isNumber, isExtra }, position) => position > 0 && isNumber && !isExtra)
+  // On phones, numbers without a page of their own are shown all.
+  const others = columns.slice(1).filter(({ isNumber, isExtra }) => !isExtra || (isNumber && !isList))
+  const numbers = others.filter(({ isNumber }) => isNumber)
+  const texts = others.filter(({ isNumber }) => !isNumber)
+  const labelled = new Set([...(numbers.length > 1 ? numbers : []), ...(!isList && texts.length > 1 ? texts : [])])
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
     <section class="scroll" aria-label={caption} tabIndex={0}>
-      <table class={isList ? 'list' : undefined}>
+      <table class={isList ? 'rows list' : 'rows'}>
         <caption class="hidden">{caption}</caption>
         <thead>
           <tr>
@@ -63,7 +70,7 @@ export function ListTable<R>({ caption, columns: all, rows, empty, isList, headO
                   <td
                     key={column.head}
                     class={classOf(column)}
-                    data-head={isList && shownNumbers.length > 1 && column.isNumber ? column.head : undefined}
+                    data-label={(labelled.has(column) && column.head) || undefined}
                   >
                     {column.cell(row)}
                   </td>

@@ -38,6 +38,7 @@ export type IconName =
   | 'key'
   | 'chart'
   | 'sort'
+  | 'camera'
   | 'brand'
 
 /** A decorative icon beside a text of the same meaning; hidden from screen readers. */
@@ -135,6 +136,16 @@ interface CardProps {
   /** Right of the title: actions, a link to the complete list, chips of a period. */
   readonly aside?: ComponentChildren
 }
+
+/** A card that opens by its title: what few look for, as tables of codes and events. */
+export const FoldedCard = ({ title, children }: Pick<CardProps, 'title' | 'children'>) => (
+  <details class="card">
+    <summary>
+      <h2>{title}</h2>
+    </summary>
+    {children}
+  </details>
+)
 
 export const Card = ({ title, children, id, aside }: CardProps) => (
   <section class="card" id={id}>

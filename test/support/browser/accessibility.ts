@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { AxeResults, Result, RunOptions } from 'axe-core'
 import type { Page } from 'playwright-core'
-import { atBothWidths, expectNoSidewaysScrolling, WIDE } from './widths.ts'
+import { atBothWidths, expectNoSidewaysScrolling, expectReadableFigures, WIDE } from './widths.ts'
 
 /** WCAG 2.2 up to level AA, and axe's best practices: landmarks, one main heading, heading order. */
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
@@ -33,6 +33,7 @@ export async function check(page: Page, known: readonly string[] = [], isWideOnl
     const isWide = width === WIDE.width
     await page.emulateMedia({ colorScheme: isWide ? 'light' : 'dark' })
     await expectNoSidewaysScrolling(page)
+    if (!isWide) await expectReadableFigures(page)
     if (isWideOnly && !isWide) return
     await expectNoViolations(page, isWide ? 'wide, in light colours' : 'narrow, in dark ones', known, {
       runOnly: isWide ? TAGS : OF_LOOKS,

@@ -14,6 +14,29 @@ export async function atBothWidths(page: Page, work: (width: number) => Promise<
   await page.setViewportSize(before)
 }
 
+/** Fails if a figure is cut, or if one of several in a row does not say what it is. For phones. */
+export async function expectReadableFigures(page: Page): Promise<void> {
+  const problems = await page.evaluate<string[]>(READABLE)
+  if (problems.length > 0) throw new Error(`${page.url()} on a phone: ${problems.join(', ')}`)
+}
+
+/** Runs in the page. A grid scrolls inside its box. */
+const READABLE = `(() => {
+  const told = ({ className, localName, textContent }) =>
+    localName + '.' + className + ' "' + textContent.trim().slice(0, 60) + '"'
+  const shown = (element) => element.getClientRects().length > 0
+  const cut = [...document.querySelectorAll('main :is(.scroll:not(:has(> .grid)), .stat, .facts > div, .sums > div, .card)')]
+    .filter((box) => shown(box) && box.scrollWidth > box.clientWidth + 1)
+  const bare = [...document.querySelectorAll('main .rows tbody tr')].flatMap((row) => {
+    const figures = [...row.querySelectorAll('td.number')].filter(shown)
+    return figures.filter((cell) => figures.length > 1 && getComputedStyle(cell, '::before').content === 'none')
+  })
+  return [
+    ...cut.slice(0, 5).map((box) => 'cut ' + told(box)),
+    ...bare.slice(0, 5).map((cell) => 'without a label ' + told(cell)),
+  ]
+})()`
+
 /** Fails if the page scrolls sideways, and names the elements that stick out. */
 export async function expectNoSidewaysScrolling(page: Page): Promise<void> {
   const { width, needed, culprits } = await page.evaluate<Overflow>(OVERFLOW)
