@@ -63,7 +63,7 @@ export interface Source {
   readonly outlastsReset?: true
   /** Table of the rows' often changed columns, with the same ids. */
   readonly companion?: string
-  /** Other tables that conditions read by column only (see read-set.ts). */
+  /** Other tables that conditions read by column only. */
   readonly joinedTables?: readonly string[]
   /** Builds the API object where SQL cannot, with instants on the company's clock. */
   present?(record: unknown, timezone: string): object

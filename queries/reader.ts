@@ -260,6 +260,11 @@ export class Reader {
     return this.sight.hidesCosts ? { ...result, rows: result.rows.map(maskCosts) } : result
   }
 
+  /** A record's JSON text that came as bytes, in which `query` masks nothing. */
+  maskText(text: string): string {
+    return this.sight.hidesCosts ? maskCosts(text) : text
+  }
+
   /** Whether a column of a table shows the same for all rows: it gives no order. */
   hides(table: string, column: string): boolean {
     const { persons, contents } = getTableRule(table)

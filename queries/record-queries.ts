@@ -256,9 +256,12 @@ async function fetchPage(
   const listed = found.slice(0, limit)
   const last = found.length > limit ? listed.at(-1) : undefined
   return {
-    data: isSentAsStored(source, ledger)
-      ? recordsIn(listed)
-      : listed.map((row) => toShownText(source, columnReaders.text(recordIn(row)), ledger)).join(','),
+    data:
+      isSentAsStored(source, ledger) && !reader.sight.hidesCosts
+        ? recordsIn(listed)
+        : listed
+            .map((row) => reader.maskText(toShownText(source, columnReaders.text(recordIn(row)), ledger)))
+            .join(','),
     has_more: last !== undefined,
     next: last ? encodeCursor(scope, toCursorKey(order, last)) : null,
     synced_at: inZone(ledger.last_recorded_at, ledger.timezone),

@@ -88,13 +88,13 @@ export interface Places {
   readonly to: string
 }
 
-/** SQL condition on the sale `t`. */
-const isOwn = ({ company, user, from, to }: Places): string =>
-  `t.company_id = ${company} and t.seller_id = ${user} and t.sold_at >= ${from} and t.sold_at < ${to}`
+/** SQL condition on a row of sales. */
+const isOwn = ({ company, user, from, to }: Places, row = 't'): string =>
+  `${row}.company_id = ${company} and ${row}.seller_id = ${user} and ${row}.sold_at >= ${from} and ${row}.sold_at < ${to}`
 
 /** SQL condition on a row with the id of a sale. */
 const isOfOwn = (saleId: string) => (places: Places) =>
-  `exists (select from ${markTable('sales')} own where own.company_id = ${places.company} and own.id = ${saleId} and ${isOwn(places).replaceAll('t.', 'own.')})`
+  `exists (select from ${markTable('sales')} own where own.company_id = ${places.company} and own.id = ${saleId} and ${isOwn(places, 'own')})`
 
 /** SQL condition on the instant in a column. */
 const isToday = (column: string, { from, to }: Places): string => `${column} >= ${from} and ${column} < ${to}`
@@ -103,21 +103,27 @@ const isToday = (column: string, { from, to }: Places): string => `${column} >= 
 const actorOf = ({ user }: Places): string => `'user/' || ${user}`
 
 /** SQL condition on a return: of an own sale, or money that the user gave back today. */
-const isOwnReturn = (actor: string) => (places: Places) =>
-  `(${isOfOwn('t.sale_id')(places)} or (t.${actor} = ${actorOf(places)} and ${isToday('t.returned_at', places)}))`
+const isOwnReturn =
+  (actor: string) =>
+  (places: Places, row = 't'): string =>
+    `(${isOfOwn(`${row}.sale_id`)(places)} or (${row}.${actor} = ${actorOf(places)} and ${isToday(`${row}.returned_at`, places)}))`
 
-/** SQL condition on the cash session `t`: the user opened or closed it today, or has it open. */
-const isOwnSession = (places: Places): string =>
-  `${places.user} in ((t.doc ->> 'opened_by')::bigint, (t.doc ->> 'closed_by')::bigint)
-    and (t.closed_at is null or (${isToday('coalesce(t.opened_at, t.closed_at)', places)}))`
+/** SQL condition on a cash session: the user opened or closed it today, or has it open. */
+const isOwnSession = (places: Places, row = 't'): string =>
+  `${places.user} in ((${row}.doc ->> 'opened_by')::bigint, (${row}.doc ->> 'closed_by')::bigint)
+    and (${row}.closed_at is null or (${isToday(`coalesce(${row}.opened_at, ${row}.closed_at)`, places)}))`
 
-/** SQL condition on the receivable `t`. */
-const isShownReceivable = (places: Places): string => `(t.status = 'pending' or (${isToday('t.changed_at', places)}))`
+/** SQL condition on a receivable. */
+const isShownReceivable = (places: Places, row = 't'): string =>
+  `(${row}.status = 'pending' or (${isToday(`${row}.changed_at`, places)}))`
+
+/** SQL condition on the rows of a table, which a statement names `row`. */
+type RowCondition = (places: Places, row?: string) => string
 
 /** SQL condition on a row of which another table has a row, which meets a condition. */
-const isOfShown = (table: string, condition: (places: Places) => string, link: string) => (places: Places) =>
+const isOfShown = (table: string, condition: RowCondition, link: string) => (places: Places) =>
   `exists (select from ${markTable(table)} shown where shown.company_id = ${places.company} and ${link}
-    and ${condition(places).replaceAll('t.', 'shown.')})`
+    and ${condition(places, 'shown')})`
 
 /** SQL of the id in a subject, as of `sale/9`. */
 const idOf = (subject: string): string => `split_part(${subject}, '/', 2)::bigint`
@@ -129,9 +135,9 @@ const isOwnCredit = (places: Places): string => {
   return `case when t.document like 'sale/%' then ${isOfOwn(id)(places)} else ${isOfOwn(returned)(places)} end`
 }
 
-/** SQL condition on the order `t`. */
-const isShownOrder = ({ from }: Places): string =>
-  `(t.changed_at >= ${from} or t.has_open_alarm or t.status = 'pending' or (t.status = 'paid' and t.delivery_state <> 'delivered'))`
+/** SQL condition on an order. */
+const isShownOrder = ({ from }: Places, row = 't'): string =>
+  `(${row}.changed_at >= ${from} or ${row}.has_open_alarm or ${row}.status = 'pending' or (${row}.status = 'paid' and ${row}.delivery_state <> 'delivered'))`
 
 /** SQL condition on a stock movement: of a sale, return or order that is shown, or of none. */
 const isOwnMovement = (places: Places): string => {
@@ -155,7 +161,7 @@ export const OWN_ROWS = {
   offline_returns: (places) =>
     `case when t.state = 'recorded' then ${isOfShown(
       'returns',
-      (each) => `t.actor = ${actorOf(each)} and ${isToday('t.returned_at', each)}`,
+      (each, row) => `${row}.actor = ${actorOf(each)} and ${isToday(`${row}.returned_at`, each)}`,
       'shown.id = t.return_id',
     )(places)} else t.user_id = ${places.user} end`,
   user_returns: ({ user }) => `t.user_id = ${user}`,

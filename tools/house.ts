@@ -19,6 +19,19 @@ function pathOf(file: string, specifier: string): string {
   return FOLDERS.includes(path.split('/')[0] as string) ? path : `src/${path}`
 }
 
+const COMMENT = /(?:^|\s)(?:\/\/|\/?\*+|--) (.*)$/gm
+const FILE_NAME = /(?<![\w.{}/$*-])(?:[\w.-]+\/)*([\w-]+\.(?:tsx?|sql))\b/g
+
+/** Files that comments name and that do not exist; `names` are the base names of all files. */
+export const staleNamesOf = (files: ReadonlyMap<string, string>, names: ReadonlySet<string>): string[] =>
+  [...files].flatMap(([path, text]) =>
+    [...text.matchAll(COMMENT)].flatMap(([, comment = '']) =>
+      [...comment.matchAll(FILE_NAME)]
+        .filter(([, name]) => !names.has(name as string))
+        .map(([file]) => `${path}: a comment names ${file}, which does not exist`),
+    ),
+  )
+
 /** What makes files hard to find: a name that two have, and a small file that only one other needs. */
 export function houseFaultsOf(files: ReadonlyMap<string, string>): string[] {
   const faults: string[] = []

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { houseFaultsOf } from './house.ts'
+import { houseFaultsOf, staleNamesOf } from './house.ts'
 
 const FOLDERS = ['src', 'commands', 'projections', 'queries']
 
@@ -219,9 +219,12 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const phrases = parseRefusedPhrases(await readFile(PHRASES, 'utf8'))
   const migrations = new Map([...sources].filter(([path]) => path.startsWith('src/postgres/migrations/')))
   const service = new Map([...sources].filter(([path]) => path.startsWith('src/') && !path.startsWith('src/cli/')))
+  const product = new Map([...texts, ...(await readFiles(['till']))].filter(([path]) => /\.(?:tsx?|sql)$/.test(path)))
+  const others = await readFiles(['test', 'bench', 'tools'])
   const faults = [
     ...wordFaultsOf(sources),
-    ...houseFaultsOf(new Map([...texts, ...(await readFiles(['till']))].filter(([path]) => /\.tsx?$/.test(path)))),
+    ...houseFaultsOf(new Map([...product].filter(([path]) => /\.tsx?$/.test(path)))),
+    ...staleNamesOf(product, new Set([...product.keys(), ...others.keys()].map((path) => basename(path)))),
     ...portugueseFaultsOf(texts, phrases),
     ...logFaultsOf(service),
     ...helpFaultsOf(new Map([...sources].filter(([path]) => path === 'src/cli/commands.ts'))),

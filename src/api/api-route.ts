@@ -247,7 +247,7 @@ export interface CommandRoute<B = unknown, I = unknown> extends Common {
   readonly body?: z.ZodType<B>
   /** Example body for the contract. */
   readonly example?: object
-  /** Error codes of the command, beyond those that follow from the route's shape (contract/errors.ts). */
+  /** Error codes of the command, beyond those that follow from the route's shape. */
   readonly refusals?: readonly RefusalCode[]
   /** For a POST or PUT that creates nothing; a list if several statuses are possible. */
   readonly status?: 200 | readonly number[]

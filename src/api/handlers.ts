@@ -206,7 +206,7 @@ const NO_BODY = z.strictObject({})
 const parseBody = <T>(schema: z.ZodType<T> | undefined, body: unknown): T =>
   parseInput(schema ?? (NO_BODY as unknown as z.ZodType<T>), schema ? withoutEmptyTexts(schema, body) : body)
 
-/** Body bytes that weigh as one command in a group commit (queue.ts): a sale of about fifty lines. */
+/** Body bytes that weigh as one command in a group commit (writer.ts): a sale of about fifty lines. */
 const BYTES_OF_A_COMMAND = 2_048
 
 async function answerCommand(

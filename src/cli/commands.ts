@@ -31,7 +31,7 @@ export interface CliCommand {
 const required = (value: string) => ({ required: true, value }) as const
 const optional = (value: string) => ({ required: false, value }) as const
 
-/** A secret flag. Usage shows that it can be piped (secrets.ts). */
+/** A secret flag. Usage shows that it can be piped. */
 const secret = <F extends Flag>(flag: F) => ({ ...flag, value: `${flag.value}|-`, isSecret: true }) as const
 
 const repeatable = (value: string) => ({ ...optional(value), isRepeatable: true }) as const

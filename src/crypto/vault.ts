@@ -52,7 +52,7 @@ function openEnvelope(sealed: Buffer, idBytes: number, key: CipherKey, context: 
 
 /** Stored in place of a personal value. */
 export interface SealedValue {
-  /** Base64url of the value's JSON in an envelope (envelope.ts) with a key's id of 16 bytes. */
+  /** Base64url of the value's JSON in an envelope with a key's id of 16 bytes. */
   readonly sealed: string
 }
 
@@ -99,7 +99,7 @@ export const openValue = ({ sealed }: SealedValue, secret: Buffer, place: string
  * its own context, so that writing to the database cannot pass one value off as another.
  */
 export interface Vault {
-  /** An envelope (envelope.ts) with the master key's id of 8 bytes. */
+  /** An envelope with the master key's id of 8 bytes. */
   seal(plain: Buffer, context: string): Buffer
   /** @throws UnknownMasterKey; Error if the value was altered or belongs to another context */
   open(sealed: Buffer, context: string): Buffer

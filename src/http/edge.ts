@@ -261,7 +261,7 @@ export type AnswerProblem = (response: Response, problem: Problem) => void
  */
 export function problemHandler(log: LogError, answer: AnswerProblem = answerProblem): ErrorRequestHandler {
   return (error, request, response, _next) => {
-    // The rest of the request was unreadable and already answered (malformed-requests.ts).
+    // The rest of the request was unreadable and already answered (server.ts).
     if (response.locals.isRefused) return
     const problem = toProblem(error)
     // Only the operator can fix these.

@@ -133,7 +133,7 @@ function bounded(value: unknown): string {
   return Buffer.byteLength(text) <= MOST_BYTES ? text : JSON.stringify(MORE)
 }
 
-/** A logged request; path, query and body are masked (masking.ts). */
+/** A logged request; path, query and body are masked. */
 export interface LoggedRequest {
   readonly companyId: number
   readonly keyId: number

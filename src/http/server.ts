@@ -77,7 +77,7 @@ export function watchPace(request: IncomingMessage, pace: Pace, onLate: () => vo
   let [began, before] = [performance.now(), socket.bytesRead]
   const look = () => {
     if (request.complete) return
-    // The request waits in a queue (large-requests.ts), so its sender cannot continue.
+    // The request waits in a queue (bodies.ts), so its sender cannot continue.
     if (request.readableFlowing === null) [began, before] = [performance.now(), socket.bytesRead]
     const passed = performance.now() - began
     const due = ((passed - pace.grace_ms) / 1000) * pace.bytesPerSecond
@@ -339,7 +339,7 @@ export function createAppServer(
     keepAliveTimeout: limits.keepAlive_ms,
     connectionsCheckingInterval: limits.check_ms,
     maxHeaderSize: limits.headerBytes,
-    // Node would answer without an id and a body; middleware/transport.ts checks the header instead.
+    // Node would answer without an id and a body; edge.ts checks the header instead.
     requireHostHeader: false,
   }
   const server = tls ? overTls(tls) : createServer(settings, app)

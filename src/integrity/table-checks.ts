@@ -1,13 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
 import { type Envelope, streamName } from '#ledger/command.ts'
+import { isRecordingCompany } from '#ledger/ledgers.ts'
 import { type EventReader, readNewest } from '#ledger/port.ts'
 import { collectRefs, READ_SCHEMA, type ReadModel } from '#ledger/projection.ts'
 import { differsSince, type RowDifference, type Since } from '#ledger/rebuild/compare-tables.ts'
 import { loadTablesHead, type TablesVerification, type VerifyTablesOptions } from '#ledger/rebuild/rebuild.ts'
 import type { AnyRef, AnyTable } from '#ledger/table.ts'
 import { type Changes, createWorkingSet } from '#ledger/working-set.ts'
-import { type Repetition, recordsEvents, repeat, type WorkPace } from '#lib/background-loops.ts'
+import { type Repetition, repeat, type WorkPace } from '#lib/background-loops.ts'
 import { transactionOn } from '#postgres/transaction.ts'
 import type { Reader } from '#queries/reader.ts'
 import { t } from '#queries/table-names.ts'
@@ -270,7 +271,7 @@ export async function tableCheckFigures(pool: Pool): Promise<TableCheckFigures> 
     name: 'read_table_check_figures',
     text: `select (select count(*) from ops.table_checks where not is_equal) as unequal,
              greatest(0, coalesce(extract(epoch from clock_timestamp() - min(due_at)), 0))::float8 as overdue_seconds
-           from ops.table_checks where ${recordsEvents('company_id')}`,
+           from ops.table_checks where ${isRecordingCompany('company_id')}`,
   })
   return rows[0] as TableCheckFigures
 }
@@ -343,7 +344,7 @@ async function claim(pool: Pool, condition: string, limit: number): Promise<Veri
   const { rows } = await pool.query<VerifiedRevision>(
     `update table_checks t set due_at = clock_timestamp() + make_interval(hours => $1)
      where company_id = any (array(
-       select company_id from table_checks where due_at <= now() and ${condition} and ${recordsEvents('company_id')}
+       select company_id from table_checks where due_at <= now() and ${condition} and ${isRecordingCompany('company_id')}
        order by due_at limit $2 for update skip locked))
      returning company_id, revision`,
     [AGAIN_HOURS, limit],

@@ -245,3 +245,17 @@ export async function assertOpen(pool: Queryable, companyId: number): Promise<vo
   const at = rows[0]?.closed_at ?? null
   if (at !== null) throw exportedAt(companyId, at)
 }
+
+/**
+ * Condition for background work: the company is not closed, because it moves to another installation. Postgres reads
+ * the companies once per statement, from an index that is usually empty, and the condition changes no plan.
+ */
+export const isOpenCompany = (companyId: string): string =>
+  `${companyId} <> all (array(select company_id from ops.ledgers where closed_at is not null))`
+
+/**
+ * Condition for work that records events: the company is neither closed, nor read-only because of missing keys. The
+ * work would fail repeatedly otherwise.
+ */
+export const isRecordingCompany = (companyId: string): string =>
+  `${companyId} <> all (array(select company_id from ops.ledgers where missing_keys is not null or closed_at is not null))`

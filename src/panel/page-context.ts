@@ -1,26 +1,16 @@
 import { createHmac } from 'node:crypto'
 import type { Request } from 'express'
-import { hashPassword } from '#access/passwords.ts'
 import type { PanelSession } from '#access/sessions.ts'
-import { makeTestTwin, type RegisterCompanyInput, registerCompany } from '#commands/company-commands.ts'
-import { type CreatePaymentTypeInput, createPaymentType } from '#commands/store-commands.ts'
-import { createUser } from '#commands/user-commands.ts'
 import { addDays, Instant, localInstant, startOfDay } from '#domain/instant.ts'
-import type { Refusal } from '#domain/refusals.ts'
 import { getTraits, may, type Permission, type RolePermissions } from '#domain/rights.ts'
 import { bySpecificity } from '#http/paths.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { type AsOfMoment, type CompanyAsOf, PastUnavailable, withPastCompany } from '#integrity/as-of.ts'
-import { type Command, isRefusal } from '#ledger/command.ts'
-import { nextCompanyId } from '#ledger/ledgers.ts'
+import { isRefusal } from '#ledger/command.ts'
 import { LATEST } from '#ledger/replicas/replicas.ts'
 import { type Answer, type DryRun, lookUpReplay, ownKey } from '#ledger/write/idempotency.ts'
-import { asUser, runAsSystem, runCommand } from '#ledger/write/run.ts'
-import type { CompanyObject } from '#projections/companies.ts'
-import type { PaymentTypeObject } from '#projections/stores.ts'
+import { asUser, runCommand } from '#ledger/write/run.ts'
 import { liveUser } from '#projections/users.ts'
-import { getTestCompanyState, listPaymentTypes } from '#queries/company-queries.ts'
-import { getRow } from '#queries/event-queries.ts'
 import { presentSource, Reader, type Sight } from '#queries/reader.ts'
 import type { OwnSales } from '#queries/tables.ts'
 import { type FormBody, formBody, formText } from './forms/panel-form.ts'
@@ -86,58 +76,6 @@ export function createRouteReach(routes: readonly PanelRoute[]): (role: RolePerm
     const route = find(method, path)
     return !route || mayOpen(role, route)
   }
-}
-
-/** Company names have at most 120 characters. */
-const NAME = 110
-
-/**
- * Creates the test twin of the owner's company, or continues an interrupted creation, and adds the user to it as an
- * owner. Each part is created only if it is missing.
- */
-export async function createTwin(submission: FormSubmission): Promise<Refusal | null> {
-  const { context, session, primary } = submission
-  const { companyId } = session
-  const noted = await submission.run(makeTestTwin, { twin_id: await nextCompanyId(context.reads.pool) })
-  if (isRefusal(noted)) return noted
-  const twinId = (await getTestCompanyState(primary))?.twin_id
-  const company = (await getRow(primary, 'company', companyId)) as CompanyObject | null
-  if (!twinId || !company) throw new Error(`test twin: company ${companyId} has none although makeTestTwin succeeded`)
-  await copySettings(submission, twinId, company)
-  const password_hash = await hashPassword(context.environment.newSecret())
-  const owner = { name: session.userName, email: session.email, role: 'owner' as const, password_hash }
-  const joined = await runAsSystem<object>(context.writer, twinId, createUser, owner)
-  return isRefusal(joined) && joined.refused !== 'duplicate_resource' ? joined : null
-}
-
-/** Payment types copied to a twin; a shop has fewer. */
-const MOST_COPIED = 200
-
-/** Copies the company's present settings and payment types to the twin. */
-async function copySettings(
-  { context, primary }: FormSubmission,
-  twinId: number,
-  company: CompanyObject,
-): Promise<void> {
-  const run = async <I>(command: Command<I>, input: I) => {
-    const answer = await runAsSystem<object>(context.writer, twinId, command, input)
-    if (answer && isRefusal(answer) && answer.refused !== 'duplicate_resource')
-      throw new Error(`test twin ${twinId}: a command was refused: ${answer.refused}`)
-  }
-  const { created_at: _, test: __, id: ___, ...settings } = company
-  await context.installation.found(twinId)
-  await run<RegisterCompanyInput>(registerCompany, {
-    ...settings,
-    id: twinId,
-    name: `${company.name.slice(0, NAME)} (teste)`,
-    test: true,
-  })
-  const { data } = await listPaymentTypes(primary, MOST_COPIED)
-  // That of orders is made with a store.
-  for (const { id: _, is_cash: __, accepts_api: ___, reason: ____, kind, ...fields } of JSON.parse(
-    `[${data}]`,
-  ) as PaymentTypeObject[])
-    if (kind !== 'online') await run<CreatePaymentTypeInput>(createPaymentType, { ...fields, kind })
 }
 
 /** Context of a request on the present read model. The router sets `params` once a route matches. */

@@ -119,7 +119,7 @@ export function requireCsrf(session: PanelSession, form: FormBody): void {
 interface LoginTarget {
   /** Page to continue with, as in the address; empty without one. */
   readonly next: string
-  /** A form that was submitted after the session had ended (preserved-input.ts); empty without one. */
+  /** A form that was submitted after the session had ended; empty without one. */
   readonly typed: string
   /** Company to open; empty if the person chooses. */
   readonly company: string

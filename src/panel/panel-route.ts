@@ -155,7 +155,7 @@ interface Common {
   readonly path: string
   readonly section: Section
   readonly access?: PageAccess
-  /** Whether it makes a change; by default forms do, and pages do not (permissions.ts). */
+  /** Whether it makes a change; by default forms do, and pages do not. */
   readonly changes?: boolean
 }
 

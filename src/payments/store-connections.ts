@@ -5,9 +5,10 @@ import { refuseStoreConnection, renewStoreConnection } from '#commands/store-com
 import { openJson, sealContext, type Vault } from '#crypto/vault.ts'
 import { printable } from '#domain/refusals.ts'
 import { boundedText } from '#domain/text.ts'
+import { isRecordingCompany } from '#ledger/ledgers.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { type Repetition, recordsEvents, repeat } from '#lib/background-loops.ts'
+import { type Repetition, repeat } from '#lib/background-loops.ts'
 import type { LogError } from '#lib/errors.ts'
 import { type StoreSecrets, storeSecrets } from '#projections/stores.ts'
 import type { StoreAccess } from '#queries/company-queries.ts'
@@ -197,7 +198,7 @@ export async function renewConnections(options: RenewalOptions, stopping?: Abort
     `update ops.store_secrets set renew_at = clock_timestamp() + make_interval(hours => $2)
      where (company_id, store_id) in (
        select company_id, store_id from ops.store_secrets
-       where renew_at <= clock_timestamp() and secrets is not null and ${recordsEvents('company_id')}
+       where renew_at <= clock_timestamp() and secrets is not null and ${isRecordingCompany('company_id')}
        order by renew_at limit $1 for update skip locked)
      returning company_id, store_id, alias, secrets`,
     [BATCH, REPEAT_HOURS],

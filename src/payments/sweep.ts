@@ -2,16 +2,10 @@ import type { Pool } from 'pg'
 import { refusePayment } from '#commands/order-attempts.ts'
 import type { Vault } from '#crypto/vault.ts'
 import { isPending } from '#domain/order-states.ts'
+import { isRecordingCompany } from '#ledger/ledgers.ts'
 import { asSystem, runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import {
-  createRoundRobin,
-  type Repetition,
-  type RoundRobin,
-  recordsEvents,
-  repeat,
-  roundRobinOrder,
-} from '#lib/background-loops.ts'
+import { createRoundRobin, type Repetition, type RoundRobin, repeat, roundRobinOrder } from '#lib/background-loops.ts'
 import { type LogError, Unavailable } from '#lib/errors.ts'
 import { isOutage } from '#postgres/database.ts'
 import { companysTimeSql } from '#projections/companies.ts'
@@ -94,7 +88,7 @@ const CLAIM = {
         and w.attempted_at > now() - make_interval(secs => $2)
       where o.attempted_at > now() - make_interval(secs => $2)
         and m.passes > coalesce(w.passes, 0)
-        and (w.next_poll_at is null or w.next_poll_at < now()) and ${recordsEvents('o.company_id')}
+        and (w.next_poll_at is null or w.next_poll_at < now()) and ${isRecordingCompany('o.company_id')}
         and o.store_alias not in (select unnest($5::text[])) and ${IS_OF_TEST} = $4
       order by o.attempted_at
     ), ${dueInTurn('attempted_at', '$3', '$6')}, claimed as (
@@ -132,7 +126,7 @@ const CLAIM_EXPIRED = {
     ), waiting as (
       select o.* from (select * from expired union all select * from sooner) o
       left join payment_sweeps w on w.company_id = o.company_id and w.order_id = o.id
-      where (w.next_poll_at is null or w.next_poll_at < now()) and ${recordsEvents('o.company_id')}
+      where (w.next_poll_at is null or w.next_poll_at < now()) and ${isRecordingCompany('o.company_id')}
         and o.store_alias not in (select unnest($4::text[]))
     ), ${dueInTurn('expires_at', '$2', '$5')}, claimed as (
       insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, next_poll_at, leased_until)

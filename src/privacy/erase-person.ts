@@ -265,7 +265,7 @@ const WRITE_MESSAGES = {
          from unnest($2::uuid[], $3::text[]) as new(id, text) where m.company_id = $1 and m.id = new.id`,
 }
 
-/** Edits the JSON text, like delivery-results.ts; quotes inside a response are escaped. */
+/** Edits the JSON text, like `RECORD_RESULTS`; quotes inside a response are escaped. */
 const FORGET_RESPONSES = {
   name: 'forget_responses',
   text: String.raw`update webhook_deliveries

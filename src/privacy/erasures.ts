@@ -7,20 +7,12 @@ import { forgetDue, forgetPerson, type Holding, holdingStatement } from '#comman
 import { PERSON_KINDS, PERSON_PARTS, type PersonKind, type PersonPart } from '#domain/person-values.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { type Envelope, isRefusal } from '#ledger/command.ts'
+import { isOpenCompany, isRecordingCompany } from '#ledger/ledgers.ts'
 import { parseSubject, type Reactor } from '#ledger/projection.ts'
 import { destroyKeys, personKeyRefs } from '#ledger/sealed-fields.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import {
-  coalesce,
-  type InTurnOptions,
-  isOpen,
-  type Repetition,
-  recordsEvents,
-  repeat,
-  retry,
-  workInTurn,
-} from '#lib/background-loops.ts'
+import { coalesce, type InTurnOptions, type Repetition, repeat, retry, workInTurn } from '#lib/background-loops.ts'
 import { fsyncFolder } from '#lib/files.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { companysTimeSql } from '#projections/companies.ts'
@@ -244,7 +236,7 @@ from unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::
     union all select doc from orders where kind = 'order' and company_id = listed.company_id and id = listed.id
   ) as record on true
   left join person_keys k on k.company_id = listed.company_id and k.subject = kind || '/' || listed.id and k.part = listed.part
-where ${recordsEvents('listed.company_id')} and (k.key_id is null or k.wrapped is not null)
+where ${isRecordingCompany('listed.company_id')} and (k.key_id is null or k.wrapped is not null)
   and (encode(sha256(k.key_id::text::bytea), 'hex') = listed.key or (record.doc ->> 'created_at')::timestamptz <= listed.at)
 group by listed.company_id, kind, listed.id
 order by listed.company_id, kind, listed.id`,
@@ -310,7 +302,7 @@ const FIND_LATELY = {
   name: 'find_lately_forgotten',
   text: `select company_id, parts, array_agg(subject) as subjects
          from (select company_id, subject, array_agg(part order by part) as parts from person_keys
-               where destroyed_at > now() - make_interval(mins => $1) and ${isOpen('company_id')} group by company_id, subject) as lately
+               where destroyed_at > now() - make_interval(mins => $1) and ${isOpenCompany('company_id')} group by company_id, subject) as lately
          group by company_id, parts`,
 }
 
@@ -339,7 +331,7 @@ const COMPANIES_DUE = {
   text: `select distinct f.company_id from queued_erasures f join companies c on c.company_id = f.company_id
          where f.due_on is not null
            and (f.due_on <= current_date + 1 or f.keeps_contact or c.clock_ahead_ms > 0 and f.due_on <= ${DAY})
-           and ${recordsEvents('f.company_id')}
+           and ${isRecordingCompany('f.company_id')}
          order by f.company_id`,
 }
 

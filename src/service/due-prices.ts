@@ -1,9 +1,10 @@
 import type { Pool } from 'pg'
 import { applyScheduledPrices } from '#commands/price-commands.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { isRecordingCompany } from '#ledger/ledgers.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { type Repetition, recordsEvents, repeat, workInTurn } from '#lib/background-loops.ts'
+import { type Repetition, repeat, workInTurn } from '#lib/background-loops.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 
 interface DuePrices {
@@ -22,7 +23,7 @@ const DUE = {
          from (
            select p.company_id, p.id, p.starts_at from price_changes p join companies c on c.company_id = p.company_id
            where p.status = 'scheduled' and (p.starts_at <= now() or c.clock_ahead_ms > 0 and p.starts_at <= ${companysTimeSql('now()')})
-             and ${recordsEvents('p.company_id')}
+             and ${isRecordingCompany('p.company_id')}
            order by p.starts_at, p.company_id, p.id limit ${MOST}) p
          group by p.company_id`,
 }

@@ -132,13 +132,13 @@ function separated(write: StreamWrite): (records: EncodedText) => boolean {
   }
 }
 
+/** What the sync interface is given. */
+type SyncServices = Pick<Services, 'reads' | 'writer' | 'access' | 'environment' | 'limits' | 'traffic' | 'log'>
+
 /**
  * The sync interface of tills: all of /api except API v1, so unknown paths get its error shape too. It serves every
  * company, with or without the API add-on.
  */
-/** What the sync interface is given. */
-type SyncServices = Pick<Services, 'reads' | 'writer' | 'access' | 'environment' | 'limits' | 'traffic' | 'log'>
-
 export function syncRouter(services: SyncServices): Router {
   const { access, limits, traffic } = services
   const router = express.Router({ caseSensitive: true, strict: true })

@@ -102,7 +102,7 @@ export const isNotRecorded = (result: ElementResult): result is NotRecorded => '
 /** Lines in one unit of work. More are no faster and delay other requests. */
 const PORTION_LINES = 1_000
 
-/** Lines that weigh as one command in a group commit (queue.ts). */
+/** Lines that weigh as one command in a group commit (writer.ts). */
 const LINES_OF_A_COMMAND = 32
 
 export type UploadServices = Pick<Services, 'writer' | 'log'>

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { openJson, sealContext, type Vault } from '#crypto/vault.ts'
-import { isOpen } from '#lib/background-loops.ts'
+import { isOpenCompany } from '#ledger/ledgers.ts'
 import type { LogError } from '#lib/errors.ts'
 import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
 import type { Sendable } from './sender.ts'
@@ -206,7 +206,7 @@ export interface LeasedBatch {
 
 /** Leased deliveries per endpoint and process, by the endpoint's state. */
 const PER_ENDPOINT = {
-  /** Last attempt succeeded: 32 under way (endpoint-concurrency.ts) and as many queued. */
+  /** Last attempt succeeded: 32 under way and as many queued. */
   sound: 64,
   /** No attempt yet. */
   unproven: 2,
@@ -317,7 +317,7 @@ with recursive clock as materialized (
   cross join lateral (
     select coalesce(h.failing_since >= w.watched_since, false) as failing,
       coalesce(($1::jsonb -> (a.company_id || '/' || a.webhook_id) -> 'slow')::bool, false) as slow) as state
-  where a.next_attempt_at <= clock.now and ${isOpen('a.company_id')}
+  where a.next_attempt_at <= clock.now and ${isOpenCompany('a.company_id')}
 ), held as materialized (
   select split_part(key, '/', 1)::bigint as company_id, sum((value ->> 'attempts')::int)::int as attempts,
     coalesce(sum((value ->> 'attempts')::int) filter (where (value ->> 'strained')::bool), 0)::int as strained

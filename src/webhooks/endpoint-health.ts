@@ -1,16 +1,10 @@
 import type { Pool } from 'pg'
 import { type EndpointNotification, endpointEmail, type Mailer } from '#access/email.ts'
 import type { DataOf } from '#events/catalogue.ts'
+import { isOpenCompany, isRecordingCompany } from '#ledger/ledgers.ts'
 import { parseSubject, type Reactor } from '#ledger/projection.ts'
 import { table } from '#ledger/table.ts'
-import {
-  createRoundRobin,
-  isOpen,
-  type Repetition,
-  recordsEvents,
-  repeat,
-  roundRobinOrder,
-} from '#lib/background-loops.ts'
+import { createRoundRobin, type Repetition, repeat, roundRobinOrder } from '#lib/background-loops.ts'
 import { companyRef, MASKED_NAME } from '#projections/companies.ts'
 import { webhookById } from '#projections/webhooks.ts'
 import { endpointKey, type LeasedDelivery, OPEN_ENDPOINTS, WAITING_ENDPOINTS } from './delivery-leases.ts'
@@ -114,7 +108,7 @@ const TAKE_NOTICE = {
   name: 'take_notice',
   text: `
 with due as (
-  select company_id, id from notifications where next_email_at <= clock_timestamp() and ${isOpen('company_id')}
+  select company_id, id from notifications where next_email_at <= clock_timestamp() and ${isOpenCompany('company_id')}
   order by ${roundRobinOrder('company_id', '$2')}, next_email_at limit 1 for update skip locked
 ), taken as (
   update notifications n set email_tries = email_tries + 1, leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}),
@@ -356,7 +350,7 @@ const FIND_SILENT = {
   text: `
 select w.company_id, w.id
 from webhook_health h join ${OPEN_ENDPOINTS} w on w.company_id = h.company_id and w.id = h.webhook_id
-where h.no_response_since >= w.watched_since and ${recordsEvents('h.company_id')}
+where h.no_response_since >= w.watched_since and ${isRecordingCompany('h.company_id')}
   and h.no_response_since <= statement_timestamp() - make_interval(secs => $1::float8 * 3600)
 order by ${roundRobinOrder('w.company_id', '$3')}, h.no_response_since limit $2`,
 }

@@ -3,16 +3,10 @@ import type { Pool } from 'pg'
 import { type Refusal, refuse } from '#domain/refusals.ts'
 import { isDeliverable, isSubscribed, type WebhookEvent } from '#events/catalogue.ts'
 import { type Envelope, streamName } from '#ledger/command.ts'
+import { isRecordingCompany } from '#ledger/ledgers.ts'
 import { search } from '#ledger/port.ts'
 import { asSystem, type OperationContext, operate } from '#ledger/write/run.ts'
-import {
-  createRoundRobin,
-  type Repetition,
-  type RoundRobin,
-  recordsEvents,
-  repeat,
-  roundRobinOrder,
-} from '#lib/background-loops.ts'
+import { createRoundRobin, type Repetition, type RoundRobin, repeat, roundRobinOrder } from '#lib/background-loops.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 import { parseKeyActor } from '#projections/companies.ts'
 import { presentReplay, REPLAY_JSON } from '#queries/webhook-queries.ts'
@@ -384,7 +378,7 @@ const isCurrent = ({ running: before, endpoint: former }: PreparedStep, running:
 
 const NEXT_DUE = {
   name: 'next_due_webhook_replay',
-  text: `select company_id, webhook_id from webhook_replays where next_step_at <= clock_timestamp() and ${recordsEvents('company_id')}
+  text: `select company_id, webhook_id from webhook_replays where next_step_at <= clock_timestamp() and ${isRecordingCompany('company_id')}
          order by ${roundRobinOrder('company_id', '$1')}, next_step_at limit 1`,
 }
 

@@ -2,18 +2,12 @@ import type { Pool } from 'pg'
 import { addMilliseconds } from '#domain/instant.ts'
 import { type DataOf, isSubscribed, type WebhookEvent } from '#events/catalogue.ts'
 import type { Envelope } from '#ledger/command.ts'
+import { isOpenCompany } from '#ledger/ledgers.ts'
 import type { Reactor } from '#ledger/projection.ts'
 import { type AnyRef, byPk, table } from '#ledger/table.ts'
 import { createWorkingSet, type Rows } from '#ledger/working-set.ts'
 import { asSystem, type OperationContext, operate } from '#ledger/write/run.ts'
-import {
-  createRoundRobin,
-  isOpen,
-  type Repetition,
-  type RoundRobin,
-  repeat,
-  roundRobinOrder,
-} from '#lib/background-loops.ts'
+import { createRoundRobin, type Repetition, type RoundRobin, repeat, roundRobinOrder } from '#lib/background-loops.ts'
 import { isLockConflict, type Transaction } from '#postgres/transaction.ts'
 import { catalogItemView } from '#projections/catalog.ts'
 import { ownCompany } from '#projections/companies.ts'
@@ -114,7 +108,7 @@ const REST_MS = 100
 
 const NEXT_DUE = {
   name: 'next_due_stock_change',
-  text: `select company_id from webhook_stock_changes where due_at <= clock_timestamp() and ${isOpen('company_id')}
+  text: `select company_id from webhook_stock_changes where due_at <= clock_timestamp() and ${isOpenCompany('company_id')}
          order by ${roundRobinOrder('company_id', '$1')} limit 1`,
 }
 

@@ -11,7 +11,7 @@ import { GUIDES, readGuide, withSnippets } from '#api/docs/guides.tsx'
 import { type CliCommand, COMMANDS, find } from '#cli/commands.ts'
 import { EVENT_AREAS, EVENT_TYPES } from '#events/catalogue.ts'
 import { eventType, listSubjectKinds, money, newVersion, personal, quantity, text } from '#events/event-definitions.ts'
-import { houseFaultsOf } from '../../tools/house.ts'
+import { houseFaultsOf, staleNamesOf } from '../../tools/house.ts'
 import { citationsInComments, citationsInTitles, faultsOf, rulesIn, tableOfTests } from '../../tools/requirements.ts'
 import {
   columnFaultsOf,
@@ -459,6 +459,13 @@ describe('names and sizes of files', () => {
       ['src/late.ts', ''],
     ])
     expect(houseFaultsOf(files)).to.deep.equal([])
+  })
+
+  it('may be named in a comment only while they exist', () => {
+    const text = '/** As in gone.ts. */\nconst a = 1 // and b.ts\n'
+    expect(staleNamesOf(new Map([['src/a.ts', text]]), new Set(['a.ts', 'b.ts']))).to.deep.equal([
+      'src/a.ts: a comment names gone.ts, which does not exist',
+    ])
   })
 })
 

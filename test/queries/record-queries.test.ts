@@ -95,6 +95,17 @@ describe('queries on the catalog', () => {
     await shop.run(deactivateItem, { id })
   })
 
+  it('shows no cost in a list to a role without it, whose rows come as bytes [PANEL-201]', async () => {
+    const input = { external_id: 'k', name: 'Com custo', price: '4.00', cost: '2.50', stock: '1' }
+    const { record } = await shop.run(replaceItem, ReplaceItemInput.parse(input))
+    const costs = async (reader: Reader) =>
+      recordsOf(await listItems(reader, { limit: 1, external_id: 'k' })).map(({ cost }) => cost)
+    const source = presentSource(shop.core.pool)
+    expect(await costs(new Reader(COMPANY_ID, source, WHOLE))).to.deep.equal(['2.50'])
+    expect(await costs(new Reader(COMPANY_ID, source, { ...WHOLE, hidesCosts: true }))).to.deep.equal([null])
+    await shop.run(deactivateItem, { id: (record as { id: number }).id })
+  })
+
   it('finds an item with a changed stock among the changed ones', async () => {
     const { synced_at } = (await listItems(fullReader(shop.core.pool, COMPANY_ID), { limit: 1 })) as {
       synced_at: string

@@ -36,7 +36,7 @@ const insideOf = (client: EventStoreDBClient): Inside => client as unknown as In
 /**
  * A client of version 6, patched so that an outage cannot end the process or outlast itself (ADR-0017). Its own appends
  * are separate calls. When they share one, they cause unhandled rejections if the connection breaks, and first query
- * the server's features, without a time limit and with failures cached forever. Our own share one (append-stream.ts).
+ * the server's features, without a time limit and with failures cached forever. Our own share one.
  */
 export function createEventStoreClient(url: string): EventStoreDBClient {
   const client = connect(url)

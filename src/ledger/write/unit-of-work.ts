@@ -119,7 +119,7 @@ export interface Precondition {
 export interface Request {
   readonly companyId: number
   readonly invocations: readonly Invocation[]
-  /** Equivalent number of usual commands, if the request is more work than its commands suggest (queue.ts). */
+  /** Equivalent number of usual commands, if the request is more work than its commands suggest (writer.ts). */
   readonly weight?: number | undefined
   readonly origin: Origin
   readonly actor: string | null

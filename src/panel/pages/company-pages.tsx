@@ -1,28 +1,38 @@
 import * as z from 'zod'
 import type { Membership } from '#access/company-users.ts'
+import { hashPassword } from '#access/passwords.ts'
 import {
   AdvanceDays,
   deleteCompanyLogo,
   eraseTestData,
+  makeTestTwin,
   moveTestClock,
+  type RegisterCompanyInput,
+  registerCompany,
   setCompanyLogo,
   updateCompany,
 } from '#commands/company-commands.ts'
+import { type CreatePaymentTypeInput, createPaymentType } from '#commands/store-commands.ts'
+import { createUser } from '#commands/user-commands.ts'
 import { uploadedLogo } from '#domain/images.ts'
 import { formatDateTimeSeconds, formatPhone } from '#domain/person-values.ts'
 import { type Refusal, refuseField } from '#domain/refusals.ts'
 import { Id } from '#domain/text.ts'
 import { Problem } from '#http/problems.ts'
+import { type Command, isRefusal } from '#ledger/command.ts'
+import { nextCompanyId } from '#ledger/ledgers.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
 import type { CompanyObject } from '#projections/companies.ts'
+import type { PaymentTypeObject } from '#projections/stores.ts'
 import type { UserObject } from '#projections/users.ts'
-import { getTestCompanyState, listUsers, type TestCompanyState } from '#queries/company-queries.ts'
+import { getTestCompanyState, listPaymentTypes, listUsers, type TestCompanyState } from '#queries/company-queries.ts'
 import { getRow } from '#queries/event-queries.ts'
 import { COMPANY_FIELDS } from '#records/company-settings.ts'
 import { wholeShape } from '#records/field.ts'
 import { choiceInput, colorInput, integerInput, namedOptions, recordChoiceInput } from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { cityName, zoneInput } from '../forms/zone-input.ts'
-import { createTwin, FIRST_STEPS_PATH } from '../page-context.ts'
+import { FIRST_STEPS_PATH } from '../page-context.ts'
 import type { FormRoute, FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../panel-route.ts'
 import { fieldFacts, fieldInputs } from '../record-fields.ts'
 import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
@@ -364,3 +374,55 @@ export const testCompanyPages: readonly PanelRoute[] = [
     act: (submission) => runAndRedirect(submission, eraseTestData, {}, { to: TEST_PATH, flash: 'esvaziada' }),
   }),
 ]
+
+/** Company names have at most 120 characters. */
+const NAME = 110
+
+/**
+ * Creates the test twin of the owner's company, or continues an interrupted creation, and adds the user to it as an
+ * owner. Each part is created only if it is missing.
+ */
+async function createTwin(submission: FormSubmission): Promise<Refusal | null> {
+  const { context, session, primary } = submission
+  const { companyId } = session
+  const noted = await submission.run(makeTestTwin, { twin_id: await nextCompanyId(context.reads.pool) })
+  if (isRefusal(noted)) return noted
+  const twinId = (await getTestCompanyState(primary))?.twin_id
+  const company = (await getRow(primary, 'company', companyId)) as CompanyObject | null
+  if (!twinId || !company) throw new Error(`test twin: company ${companyId} has none although makeTestTwin succeeded`)
+  await copySettings(submission, twinId, company)
+  const password_hash = await hashPassword(context.environment.newSecret())
+  const owner = { name: session.userName, email: session.email, role: 'owner' as const, password_hash }
+  const joined = await runAsSystem<object>(context.writer, twinId, createUser, owner)
+  return isRefusal(joined) && joined.refused !== 'duplicate_resource' ? joined : null
+}
+
+/** Payment types copied to a twin; a shop has fewer. */
+const MOST_COPIED = 200
+
+/** Copies the company's present settings and payment types to the twin. */
+async function copySettings(
+  { context, primary }: FormSubmission,
+  twinId: number,
+  company: CompanyObject,
+): Promise<void> {
+  const run = async <I,>(command: Command<I>, input: I) => {
+    const answer = await runAsSystem<object>(context.writer, twinId, command, input)
+    if (answer && isRefusal(answer) && answer.refused !== 'duplicate_resource')
+      throw new Error(`test twin ${twinId}: a command was refused: ${answer.refused}`)
+  }
+  const { created_at: _, test: __, id: ___, ...settings } = company
+  await context.installation.found(twinId)
+  await run<RegisterCompanyInput>(registerCompany, {
+    ...settings,
+    id: twinId,
+    name: `${company.name.slice(0, NAME)} (teste)`,
+    test: true,
+  })
+  const { data } = await listPaymentTypes(primary, MOST_COPIED)
+  // That of orders is made with a store.
+  for (const { id: _, is_cash: __, accepts_api: ___, reason: ____, kind, ...fields } of JSON.parse(
+    `[${data}]`,
+  ) as PaymentTypeObject[])
+    if (kind !== 'online') await run<CreatePaymentTypeInput>(createPaymentType, { ...fields, kind })
+}
