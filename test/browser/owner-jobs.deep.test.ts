@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Locator, Page } from 'playwright-core'
 import { createStore } from '#commands/store-commands.ts'
-import { createNfeXml } from '#demo/companies/demo-nfe.ts'
+import { createNfeXml } from '#demo/companies/demo-seed.ts'
 import { expectNoSidewaysScrolling, expectReadableFigures } from '../support/browser/widths.ts'
 import { describeInBrowser, usePanel } from '../support/browser.ts'
 import { enter } from '../support/till-app.ts'
