@@ -65,6 +65,8 @@ export interface Field {
   readonly group?: string
   /** Choice of another field that this one belongs to; hidden with any other choice. The stylesheet names it. */
   readonly of?: 'auditor' | 'cash'
+  /** The page opens with the focus on it, unless another field is wrong. */
+  readonly isFocused?: true
   /** A code may be read into it by camera, which may send the form too. */
   readonly scans?: 'fill' | 'send'
   /** Title of the folded part of the form with this field; its fields follow each other. */

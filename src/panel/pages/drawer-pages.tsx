@@ -36,7 +36,10 @@ const newIds = ({ context: { environment } }: FormSubmission) => ({
   offline_id: environment.newId(),
 })
 
-const amountField = (label: string): Field => ({ label, kind: amountInput, isRequired: true, columns: 4 })
+const amountField = (label: string): Field => ({
+  ...{ label, kind: amountInput, isRequired: true, columns: 4 },
+  isFocused: true,
+})
 const note: Field = { label: 'Observação', kind: lineInput, columns: 8 }
 
 const openPages = formPages({

@@ -32,10 +32,10 @@ import { PRICES_PATH } from './price-change-pages.tsx'
 import { MOVEMENTS_PATH, MovementsCard } from './stock-movement-pages.tsx'
 import { type Item, RUNNING_OUT_PATH, StockCard, StockInfo } from './stock-pages.tsx'
 import {
-  ItemPicture,
   marginText,
   PictureCard,
   PriceInfo,
+  ProductPicture,
   SmallPicture,
   VariantsCard,
   variantText,
@@ -363,7 +363,7 @@ export const catalogPages = recordPages<Item>({
       'created_at',
       'updated_at',
     ]),
-  notice: (item) => <ItemPicture item={item} />,
+  notice: (item) => <ProductPicture item={item} />,
   more: async (item, visit) => (
     <>
       <StockCard visit={visit} item={item} cover={await coverOf(item, visit)} />

@@ -84,7 +84,7 @@ export const SmallPicture = ({ item: { name, picture_url } }: Pick<PictureProps,
     <img class="thumb" src={picture_url} alt={`Imagem de ${name}`} width="36" height="36" loading="lazy" />
   )
 
-export const ItemPicture = ({ item: { name, picture_url } }: Pick<PictureProps, 'item'>) =>
+export const ProductPicture = ({ item: { name, picture_url } }: Pick<PictureProps, 'item'>) =>
   picture_url && <img class="picture" src={picture_url} alt={`Imagem de ${name}`} height="144" />
 
 /** Forms that change the picture of an item; they open by a refusal. */

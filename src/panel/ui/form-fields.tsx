@@ -131,11 +131,12 @@ interface FieldListProps {
 /** Fields of a form, one after the other; folded ones in a part that opens on demand, and if one has an error. */
 export const FieldList = ({ fields, filled }: FieldListProps) => {
   const wrong = firstWrong(fields, filled)
+  const focused = Object.keys(fields).find((name) => fields[name]?.isFocused)
   return (
     <div class="fields">
       {runsOf(fields).map(({ fold, run }) => {
         const parts = run.map(([name, field]) => (
-          <FieldPart key={name} name={name} field={field} filled={filled} isFirstWrong={name === wrong} />
+          <FieldPart key={name} {...{ name, field, filled }} isFocused={name === (wrong ?? focused)} />
         ))
         if (fold === undefined) return parts
         return (
@@ -174,10 +175,10 @@ interface FieldProps {
   readonly name: string
   readonly field: Field
   readonly filled: FilledForm
-  readonly isFirstWrong: boolean
+  readonly isFocused: boolean
 }
 
-const FieldPart = ({ name, field, filled, isFirstWrong }: FieldProps) => {
+const FieldPart = ({ name, field, filled, isFocused }: FieldProps) => {
   const errors = filled.errors[name] ?? []
   const id = toFieldId(name)
   const described = [field.hint && `${id}-dica`, errors.length > 0 && `${id}-erro`].filter(Boolean).join(' ')
@@ -187,7 +188,7 @@ const FieldPart = ({ name, field, filled, isFirstWrong }: FieldProps) => {
     name,
     'aria-describedby': described || undefined,
     'aria-invalid': errors.length > 0 ? ('true' as const) : undefined,
-    autofocus: isFirstWrong || undefined,
+    autofocus: isFocused || undefined,
   }
   const label = (
     <>
