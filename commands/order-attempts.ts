@@ -192,7 +192,7 @@ export const requestRefund = command<RequestRefundInput>({
       return refuse('idempotency_key_reuse')
     const payment = refundable(order, input.provider_payment_id ?? null)
     if (!payment) return refuse('order_not_paid')
-    const left = refundableCents(payment, order.doc.refunds)
+    const left = refundableCents(payment, order.doc)
     const cents = input.amount ? toCents(input.amount) : left
     if (left === 0) return refuseField('amount', 'todo o valor já foi estornado ou está em processamento')
     if (cents === 0) return refuseField('amount', 'deve ser maior que zero')
@@ -229,16 +229,20 @@ function refundable({ doc, carrying_payment_id }: Readonly<OrderRow>, named: str
 }
 
 /**
- * Refundable amount in cents: neither refunded nor pending. The provider's record may lag behind its responses, so the
- * larger sum counts.
+ * Refundable amount in cents: neither refunded, nor pending, nor kept as store credit. The provider's record may lag
+ * behind its responses, so the larger sum counts.
  */
-export function refundableCents(payment: PaidPayment, refunds: readonly RefundObject[]): number {
+export function refundableCents(
+  payment: PaidPayment,
+  { refunds, surplus_credit: kept }: Pick<OrderObject, 'refunds' | 'surplus_credit'>,
+): number {
   const sum = (status: RefundObject['status']) =>
     refunds
       .filter((refund) => refund.provider_payment_id === payment.provider_payment_id && refund.status === status)
       .reduce((cents, { amount }) => cents + toCents(amount), 0)
   const returned = Math.max(toCents(payment.refunded), sum('completed'))
-  return Math.max(0, toCents(payment.amount) - returned - sum('pending'))
+  const credited = kept?.provider_payment_id === payment.provider_payment_id ? toCents(kept.amount) : 0
+  return Math.max(0, toCents(payment.amount) - returned - sum('pending') - credited)
 }
 
 type Restock = RefundObject['restock']

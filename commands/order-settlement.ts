@@ -182,7 +182,8 @@ function prepared(
   })
   const payment = doc.payments.find((each) => each.provider_payment_id === provider_payment_id)
   const isSame = late.some(([found]) => toCents(found.amount) === toCents(amount))
-  const isTooMuch = late.length > 0 && (!isPaid(payment) || refundableCents(payment, others) < toCents(amount))
+  const isTooMuch =
+    late.length > 0 && (!isPaid(payment) || refundableCents(payment, { ...doc, refunds: others }) < toCents(amount))
   if (isSame || isTooMuch)
     return [...settled, event('OrderRefundRefused', { id, refund_id, reason: FOUND_BEFORE })].sort(orderFirst(id))
   return [event('OrderRefundPrepared', { id, refund_id, listed: listed.map((each) => each.id) }), ...settled]

@@ -299,18 +299,22 @@ export function tillReceiptEvents<P extends object, N>(
   return !known || known.deleted_at ? null : receiptEvents(side, known, { cents, at, ...details }, getTimezone(rows))
 }
 
-/** The same of an account as it is after earlier events of the decision. */
+/** The same of an account as it is after earlier events of the decision. `kept_cents` of the sum became store credit. */
 export function receiptEvents<P extends object, N>(
   side: AccountSide<P, N>,
   account: Pick<AccountRow<P>, 'id' | 'open_cents'>,
   {
     cents,
     at,
+    kept_cents = 0,
     ...details
-  }: AccountFact & Pick<NewAccountPayment, 'payment_method' | 'cash_session_id' | 'order_id' | 'acquired'>,
+  }: AccountFact & { readonly kept_cents?: number } & Pick<
+      NewAccountPayment,
+      'payment_method' | 'cash_session_id' | 'order_id' | 'acquired'
+    >,
   timezone: string,
 ): TillReceipt {
-  const covered = Math.min(cents, account.open_cents)
+  const covered = Math.min(cents - kept_cents, account.open_cents)
   const payment = {
     ...PLAIN_PAYMENT,
     amount: fromCents(covered),

@@ -143,6 +143,8 @@ export type OrderObject = Omit<Placed, 'store_id' | 'customer' | 'delivery' | 'r
     /** Refunds requested in this service, in that order. */
     refunds: RefundObject[]
     alarms: AlarmObject[]
+    /** What of a charge became store credit; absent if nothing did. */
+    surplus_credit?: SurplusCredit
     /** Latest sale that the service registered for it; null without one. */
     sale_id: number | null
     /** What left the stock with the sale and is not back; null if the service registered no sale. */
@@ -161,6 +163,12 @@ export type OrderObject = Omit<Placed, 'store_id' | 'customer' | 'delivery' | 'r
     created_at: string
     updated_at: string
   }
+
+export interface SurplusCredit {
+  readonly provider_payment_id: string
+  readonly customer_id: number
+  readonly amount: string
+}
 
 export type AlarmObject = Omit<DataOf<'OrderAlarmRaised'>, 'id'> & {
   raised_at: string
@@ -442,6 +450,10 @@ export const ordersProjection = projection('orders', [orders], {
     const { code, provider_payment_id } = data
     const raised = { code, provider_payment_id, raised_at, acknowledged_at: null, acknowledged_by: null }
     return { doc: { alarms: [...doc.alarms, raised] } }
+  }),
+  OrderSurplusCredited: changing((_row, { data }: EventOf<'OrderSurplusCredited'>) => {
+    const { provider_payment_id, credit, credited: amount } = data
+    return { doc: { surplus_credit: { provider_payment_id, customer_id: credit.customer_id, amount } } }
   }),
   OrderAlarmAcknowledged: changing(({ doc }, { data, actor }: EventOf<'OrderAlarmAcknowledged'>, acknowledged_at) => ({
     doc: {

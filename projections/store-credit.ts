@@ -29,7 +29,7 @@ export const creditByCustomer = (customerId: number) => byPk(customerCredits, cu
 export const getCreditBalance = (rows: Rows, customerId: number): string =>
   rows.get(creditByCustomer(customerId))?.balance ?? '0.00'
 
-export const CREDIT_MOVEMENTS = ['return', 'sale', 'cancel'] as const
+export const CREDIT_MOVEMENTS = ['return', 'sale', 'cancel', 'surplus'] as const
 
 /** Movement of a customer's store credit. Rows are only added. */
 interface CreditMovementRow {
@@ -68,6 +68,7 @@ type Moving =
   | EventOf<'ReturnReversed'>
   | EventOf<'OfflineSaleCompleted'>
   | EventOf<'SaleCancelled'>
+  | EventOf<'OrderSurplusCredited'>
 
 /** Handler of events that give credit (sign 1) or take it. Few sales have any. */
 const moving = <E extends Moving>(kind: CreditMovementRow['kind'], sign: 1 | -1, timeOf: (event: E) => string) => ({
@@ -93,6 +94,7 @@ export const storeCreditProjection = projection('store_credit', [customerCredits
   SaleReturned: moving('return', 1, ({ data }: EventOf<'SaleReturned'>) => data.returned_at),
   ReturnReversed: moving('return', -1, ({ recorded_at }: EventOf<'ReturnReversed'>) => recorded_at),
   OfflineSaleCompleted: moving('sale', -1, ({ data }: EventOf<'OfflineSaleCompleted'>) => data.sold_at),
+  OrderSurplusCredited: moving('surplus', 1, ({ recorded_at }: EventOf<'OrderSurplusCredited'>) => recorded_at),
   SaleCancelled: moving('cancel', 1, ({ recorded_at }: EventOf<'SaleCancelled'>) => recorded_at),
 })
 

@@ -13,12 +13,12 @@ interface VoucherRow extends ChangedFields {
   company_id: number
   voucher: string
   /** What returns gave to it, without those that were reversed. */
-  given: string
+  value: string
   /** Any size; negative after sales of tills that took more than there was. */
   balance: string
   /** The last return that gave to it; all null of a code that only sales have named. */
   return_id: number | null
-  given_at: string | null
+  issued_at: string | null
   /** Its last day. */
   valid_until: string | null
 }
@@ -28,10 +28,10 @@ const vouchers = table<VoucherRow>('vouchers', {
   columns: {
     company_id: 'bigint',
     voucher: 'text',
-    given: 'numeric',
+    value: 'numeric',
     balance: 'numeric',
     return_id: 'bigint',
-    given_at: 'timestamptz',
+    issued_at: 'timestamptz',
     valid_until: 'date',
     ...changedColumns,
   },
@@ -109,18 +109,18 @@ interface Move<E> {
   timeOf(event: E): string
 }
 
-const NOTHING = { given: '0.00', balance: '0.00', return_id: null, given_at: null, valid_until: null } as const
+const NOTHING = { value: '0.00', balance: '0.00', return_id: null, issued_at: null, valid_until: null } as const
 
 const later = (a: string | null, b: string | null): string | null => (a !== null && (b === null || a > b) ? a : b)
 
 /** What a return says of a voucher that it gives to. */
-function giftOf(event: Moving, before: Pick<VoucherRow, 'given_at' | 'valid_until'>, voucher: string) {
+function giftOf(event: Moving, before: Pick<VoucherRow, 'issued_at' | 'valid_until'>, voucher: string) {
   if (event.type !== 'SaleReturned') return {}
   const { id: return_id, returned_at, refunds } = event.data
   const until = refunds.find((each) => each.voucher === voucher)?.voucher_until ?? null
   return {
     return_id,
-    given_at: later(before.given_at, returned_at),
+    issued_at: later(before.issued_at, returned_at),
     valid_until: later(before.valid_until, until),
   }
 }
@@ -133,8 +133,8 @@ const moving = <E extends Moving>({ kind, sign, partsOf, timeOf }: Move<E>) => (
       const before = rows.get(voucherByCode(voucher)) ?? NOTHING
       const amount = fromBigCents(BigInt(sign) * toBigCents(moved))
       const balance = addAmounts(before.balance, amount)
-      const given = kind === 'return' ? addAmounts(before.given, amount) : before.given
-      const row = { ...before, ...giftOf(event, before, voucher), company_id, voucher, given, balance }
+      const value = kind === 'return' ? addAmounts(before.value, amount) : before.value
+      const row = { ...before, ...giftOf(event, before, voucher), company_id, voucher, value, balance }
       rows.put(vouchers, { ...row, ...stamp(event) })
       rows.add(voucherMovements, {
         ...{ company_id, voucher, kind, amount, balance },

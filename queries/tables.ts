@@ -120,6 +120,10 @@ const isShownReceivable = (places: Places, row = 't'): string =>
 /** SQL condition on the rows of a table, which a statement names `row`. */
 type RowCondition = (places: Places, row?: string) => string
 
+/** SQL condition on an order. */
+const isShownOrder = ({ from }: Places, row = 't'): string =>
+  `(${row}.changed_at >= ${from} or ${row}.has_open_alarm or ${row}.status = 'pending' or (${row}.status = 'paid' and ${row}.delivery_state <> 'delivered'))`
+
 /** SQL condition on a row of which another table has a row, which meets a condition. */
 const isOfShown = (table: string, condition: RowCondition, link: string) => (places: Places) =>
   `exists (select from ${markTable(table)} shown where shown.company_id = ${places.company} and ${link}
@@ -128,16 +132,14 @@ const isOfShown = (table: string, condition: RowCondition, link: string) => (pla
 /** SQL of the id in a subject, as of `sale/9`. */
 const idOf = (subject: string): string => `split_part(${subject}, '/', 2)::bigint`
 
-/** SQL condition on a movement of store credit: its document is an own sale, or a return of one. */
+/** SQL condition on a movement of store credit: its document is an own sale, a return of one, or an order that is shown. */
 const isOwnCredit = (places: Places): string => {
   const id = idOf('t.document')
   const returned = `(select r.sale_id from ${markTable('returns')} r where r.company_id = ${places.company} and r.id = ${id})`
-  return `case when t.document like 'sale/%' then ${isOfOwn(id)(places)} else ${isOfOwn(returned)(places)} end`
+  return `case split_part(t.document, '/', 1) when 'sale' then ${isOfOwn(id)(places)}
+    when 'order' then ${isOfShown('orders', isShownOrder, `shown.id = ${id}`)(places)}
+    else ${isOfOwn(returned)(places)} end`
 }
-
-/** SQL condition on an order. */
-const isShownOrder = ({ from }: Places, row = 't'): string =>
-  `(${row}.changed_at >= ${from} or ${row}.has_open_alarm or ${row}.status = 'pending' or (${row}.status = 'paid' and ${row}.delivery_state <> 'delivered'))`
 
 /** SQL condition on a stock movement: of a sale, return or order that is shown, or of none. */
 const isOwnMovement = (places: Places): string => {

@@ -19,25 +19,25 @@ interface Conditions extends Omit<VoucherFilters, 'given_from' | 'given_to'> {
 export interface VoucherObject {
   readonly voucher: string
   readonly state: VoucherState
-  readonly given: string
+  readonly value: string
   /** Negative after sales of tills that took more than there was. */
   readonly left: string
   /** All null of a code that only sales have named. */
   readonly return_id: number | null
   /** As Postgres prints it. */
-  readonly given_at: string | null
+  readonly issued_at: string | null
   readonly valid_until: string | null
 }
 
 /** SQL of the state of the voucher `t` on a day. */
 const stateSql = (today: string): string => `case
     when t.balance < 0 then 'exceeded'
-    when t.balance = 0 then case when t.given = 0 then 'undone' else 'used' end
+    when t.balance = 0 then case when t.value = 0 then 'undone' else 'used' end
     when t.valid_until < ${today} then 'expired'
     else 'open' end`
 
 const recordSql = (today: string): string => `json_build_object('voucher', t.voucher, 'state', ${stateSql(today)},
-    'given', t.given::text, 'left', t.balance::text, 'return_id', t.return_id, 'given_at', t.given_at,
+    'value', t.value::text, 'left', t.balance::text, 'return_id', t.return_id, 'issued_at', t.issued_at,
     'valid_until', t.valid_until)`
 
 const voucherListing: Listing<Conditions> = {
@@ -47,8 +47,8 @@ const voucherListing: Listing<Conditions> = {
   filters: {
     state: (value, today) => `(${stateSql(today)}) = ${value}::text`,
     q: (value) => `position(upper(${value}::text) in upper(t.voucher)) > 0`,
-    given_since: (value) => `t.given_at >= ${value}::timestamptz`,
-    given_before: (value) => `t.given_at < ${value}::timestamptz`,
+    given_since: (value) => `t.issued_at >= ${value}::timestamptz`,
+    given_before: (value) => `t.issued_at < ${value}::timestamptz`,
   },
 }
 

@@ -1,6 +1,17 @@
 import * as z from 'zod'
 import { DELIVERY_METHODS, DISPUTE_STATUSES, ORDER_STATUSES } from '#domain/order-states.ts'
-import { eventType, id, instant, metadata, money, percentage, personal, quantity, text } from './event-definitions.ts'
+import {
+  eventType,
+  id,
+  instant,
+  metadata,
+  money,
+  percentage,
+  personal,
+  quantity,
+  signedMoney,
+  text,
+} from './event-definitions.ts'
 import { postalAddress } from './person-events.ts'
 import { saleLine } from './sale-events.ts'
 
@@ -135,6 +146,15 @@ export const orderEvents = {
   OrderAlarmRaised: eventType('order', { ...ofPayment, code: z.enum(ORDER_ALARMS) }),
   /** The event's actor acknowledged the alarm of this payment. */
   OrderAlarmAcknowledged: eventType('order', ofPayment),
+  /**
+   * What a charge brought beyond its account became store credit: `credited` so far. `amount` is negative where the money
+   * went back since.
+   */
+  OrderSurplusCredited: eventType('order', {
+    ...ofPayment,
+    credit: z.strictObject({ customer_id: id, amount: signedMoney }),
+    credited: money,
+  }),
   /** Released: the goods may be handed over. `provider_payment_id`: the payment that released it. */
   OrderPaid: eventType('order', ofPayment),
   /** Pending again, after another payment failed, was cancelled or refunded. */

@@ -43,6 +43,7 @@ import { statementPages } from './pages/statement-pages.tsx'
 import { movementPages } from './pages/stock-movement-pages.tsx'
 import { runningOutPages, stockForm } from './pages/stock-pages.tsx'
 import { storePages } from './pages/store-pages.tsx'
+import { surplusPages } from './pages/surplus-pages.tsx'
 import { tillsClosingPage } from './pages/tills-closing.tsx'
 import { userForgetting, userPages } from './pages/user-pages.tsx'
 import { userRecoveryPages } from './pages/user-recovery.tsx'
@@ -99,6 +100,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...categoryPages,
   ...importRoutes,
   ...chargePages,
+  ...surplusPages,
   ...financePages,
   ...newOrderPages,
   ...monthPages,

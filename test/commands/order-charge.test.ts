@@ -1,13 +1,14 @@
 import { expect } from 'chai'
 import { completeRefund, requestRefund, startPayment } from '#commands/order-attempts.ts'
-import { ChargeReceivableInput, chargeReceivable } from '#commands/order-charge.ts'
+import { ChargeReceivableInput, chargeReceivable, keepSurplus } from '#commands/order-charge.ts'
 import { deliverOrder, dispatchOrder } from '#commands/order-commands.ts'
 import { type RecordPaymentInput, recordPayment } from '#commands/order-payment-command.ts'
 import { deleteReceivable, payReceivable, reverseReceivablePayment } from '#commands/receivables-payables.ts'
-import type { DataOf } from '#events/catalogue.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/command.ts'
 import type { ReceivableObject } from '#projections/finance.ts'
 import type { OrderObject } from '#projections/orders.ts'
+import { creditByCustomer, getCreditBalance } from '#projections/store-credit.ts'
 import {
   attemptId,
   companyRegistered,
@@ -133,6 +134,61 @@ describe('charge of a receivable', () => {
       expect((await orderIn(scenario)).alarms.map(({ code }) => code)).to.deep.equal(['account_overpaid'])
       expect((await standing(scenario))[1]).to.deep.equal({ amount, excess, received: '100.00', order_id: 1 })
       expect(await accountIn(scenario)).to.include({ status: 'settled', open_amount: '0.00' })
+    }
+  })
+
+  const overpaid = async () => {
+    const scenario = await given(...shop, charge)
+    await scenario.when(payReceivable, { id: 1, amount: '40.00', payment_method: 'cash' })
+    await report(scenario, 1, 'approved')
+    return scenario
+  }
+  const creditIn = async (scenario: Scenario) => getCreditBalance(await scenario.rows(creditByCustomer(4)), 4)
+
+  it('keeps its surplus as store credit of the customer, once, and reads the alarm [ORDER-1344]', async () => {
+    const scenario = await overpaid()
+    const kept = await scenario.when(keepSurplus, { id: 1 })
+    const credit = { customer_id: 4, amount: '40.00' }
+    kept.accepts(
+      'updated',
+      event('OrderSurplusCredited', { id: 1, provider_payment_id: 'p1', credit, credited: '40.00' }),
+      event('OrderAlarmAcknowledged', { id: 1, provider_payment_id: 'p1' }),
+    )
+    const again = await scenario.when(keepSurplus, { id: 1 })
+    again.accepts('unchanged')
+    expect(await creditIn(scenario)).to.equal('40.00')
+    expect((await standing(scenario))[1]).to.include({ amount: '60.00', excess: '40.00', received: '100.00' })
+    expect(await orderIn(scenario)).to.deep.include({
+      surplus_credit: { provider_payment_id: 'p1', customer_id: 4, amount: '40.00' },
+    })
+    const refund = { id: 1, refund_id: attemptId(7), idempotency_key: 'k' }
+    const all = await scenario.when(requestRefund, { ...refund, amount: '60.01' })
+    expect(all.decision, 'what is credit is not refunded too').to.include({ refused: 'validation_failed' })
+  })
+
+  it('takes the credit back as far as the money goes back, and covers the account with the rest [ORDER-1344]', async () => {
+    for (const [refunded, credit, amount, open] of [
+      ['60.00', '40.00', '0.00', '60.00'],
+      ['80.00', '20.00', '0.00', '60.00'],
+      ['100.00', '0.00', null, '60.00'],
+    ] as const) {
+      const scenario = await overpaid()
+      await scenario.when(keepSurplus, { id: 1 })
+      await report(scenario, 1, refunded === '100.00' ? 'refunded' : 'approved', { refunded })
+      expect(await creditIn(scenario), refunded).to.equal(credit)
+      expect((await standing(scenario))[1]?.amount ?? null, refunded).to.equal(amount)
+      expect(await accountIn(scenario), refunded).to.include({ open_amount: open })
+    }
+  })
+
+  it('keeps nothing of a charge without surplus, or whose surplus is on its way back [ORDER-1344]', async () => {
+    const paid = await given(...shop, charge)
+    await report(paid, 1, 'approved')
+    const scenario = await overpaid()
+    await scenario.when(requestRefund, { id: 1, refund_id: attemptId(7), idempotency_key: 'k', amount: '100.00' })
+    for (const each of [paid, scenario]) {
+      const none = await each.when(keepSurplus, { id: 1 })
+      expect(none.decision).to.include({ refused: 'validation_failed' })
     }
   })
 

@@ -16,7 +16,7 @@ import { hiddenFields, type PanelReply, type PanelUser, panelUser, textIn } from
 const OWNERS_ONLY =
   /^\/(integracoes|configuracoes|auditoria|loja\/lojas|loja\/conectar|primeiros-passos)(\/|$)|\/esquecer$|^\/caixas\/aparelhos\/:id\/encerrar$/
 /** Refunds and alarms of orders. */
-const REFUNDS = /^\/loja\/pedidos\/:id\/(devolver|pedir-devolucao|alarme-visto)$/
+const REFUNDS = /^\/loja\/pedidos\/:id\/(devolver|pedir-devolucao|alarme-visto|credito)$/
 /** Audit overview: actors, events and times without contents. */
 const BOOKS = /^\/auditoria(\.csv|\/pacote|\/conferir)?$/
 /** Accounts payable and the goods that brought them, hidden from clerks. */

@@ -3,6 +3,7 @@ import { createItem } from '#commands/item-commands.ts'
 import { createCustomer } from '#commands/person-commands.ts'
 import { createStore, disableStore } from '#commands/store-commands.ts'
 import { useCashier } from '../api/cashier.ts'
+import { overpaidCharge } from '../support/orders.ts'
 import { browser, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 const PATH = '/painel/loja/pedidos/novo'
@@ -159,5 +160,31 @@ describe('panel: charge of an account by a link', () => {
     expect((await pay(second.order)).status).to.equal(422)
     const auditor = await panelUser(api, company, 'auditor')
     expect((await auditor.get(`/painel/contas-a-receber/${second.account}/cobrar`)).status).to.equal(403)
+  })
+
+  it('that brought too much leaves it as credit of the customer, from its alarm [ORDER-1344]', async () => {
+    const alias = 'loja-a-mais'
+    await company.run(createStore, { alias, commission_percentage: '5', sandbox: true })
+    const { order, account, customer } = await overpaidCharge(company, alias)
+    const owner = await panelUser(api, company)
+    const page = `/painel/loja/pedidos/${order}`
+    expect(textIn((await owner.get(page)).html)).to.include('Guardar como crédito do cliente')
+    expect(textIn((await owner.get(`${page}/credito`)).html)).to.include('R$ 30,00 a mais')
+    const clerk = await panelUser(api, company, 'clerk')
+    expect((await clerk.get(`${page}/credito`)).status).to.equal(403)
+    expect((await owner.submit(`${page}/credito`, {})).status).to.equal(303)
+    const shown = textIn((await owner.get(page)).html)
+    expect(shown)
+      .to.match(/Virou crédito de troca R\$ 30,00 de Cliente/)
+      .and.not.include('Alerta de')
+    expect(textIn((await owner.get(`${page}/credito`)).html)).to.include('já é crédito do cliente')
+    const { balance, movements } = (await company.get(`/customers/${customer}/credit`)).body.data
+    expect([balance, movements[0].kind, movements[0].document]).to.deep.equal(['30.00', 'surplus', `order/${order}`])
+    expect(textIn((await owner.get(`/painel/clientes/${customer}`)).html)).to.include('Pago a mais em cobrança')
+    const [, receipt] = (await company.get(`/finance/receivables/${account}`)).body.data.payments
+    expect(receipt).to.include({ amount: '50.00', excess: '30.00', received: '80.00' })
+    const again = await company.post(`/orders/${order}/surplus-credit`, {})
+    expect([again.status, again.body.data.surplus_credit.amount]).to.deep.equal([200, '30.00'])
+    expect((await company.get(`/customers/${customer}/credit`)).body.data.balance).to.equal('30.00')
   })
 })

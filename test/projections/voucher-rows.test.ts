@@ -31,8 +31,8 @@ describe('vouchers projection', () => {
   it('keeps what was given, what is left, and the last day [CREDIT-1340]', async () => {
     const scenario = await given(...shop, given10, spent('4.00'))
     expect(await rowOf(scenario)).to.include({
-      ...{ given: '10.00', balance: '6.00', return_id: 4, valid_until: '2026-06-08' },
-      given_at: '2026-03-10T14:30:00.000Z',
+      ...{ value: '10.00', balance: '6.00', return_id: 4, valid_until: '2026-06-08' },
+      issued_at: '2026-03-10T14:30:00.000Z',
     })
   })
 
@@ -42,22 +42,22 @@ describe('vouchers projection', () => {
       vouchers: [{ voucher: CODE, amount: '4.00' }],
     })
     const scenario = await given(...shop, given10, spent('4.00'), back)
-    expect(await rowOf(scenario)).to.include({ given: '10.00', balance: '10.00' })
+    expect(await rowOf(scenario)).to.include({ value: '10.00', balance: '10.00' })
     const reversed = event('ReturnReversed', {
       ...{ id: 4, sale_id: 8, reason: 'Engano', items: [], delivery_fee: '0.00', total: '10.00', stock: [] },
       ...{ vouchers: [{ voucher: CODE, amount: '10.00' }], is_in_drawer: false },
     })
-    expect(await rowOf(await given(...shop, given10, reversed))).to.include({ given: '0.00', balance: '0.00' })
+    expect(await rowOf(await given(...shop, given10, reversed))).to.include({ value: '0.00', balance: '0.00' })
   })
 
   it('knows no return of a code that only a sale has named', async () => {
     const scenario = await given(...shop, spent('4.00'))
-    expect(await rowOf(scenario)).to.include({ given: '0.00', balance: '-4.00', return_id: null, valid_until: null })
+    expect(await rowOf(scenario)).to.include({ value: '0.00', balance: '-4.00', return_id: null, valid_until: null })
   })
 
   it('keeps the later day of a code that two returns gave to', async () => {
     const refunds = [{ payment_type_id: 4, name: 'Troca', amount: '1.00', voucher: CODE, voucher_until: '2026-05-01' }]
     const scenario = await given(...shop, given10, saleReturned({ id: 5, sale_id: 8, total: '1.00', refunds }))
-    expect(await rowOf(scenario)).to.include({ given: '11.00', return_id: 5, valid_until: '2026-06-08' })
+    expect(await rowOf(scenario)).to.include({ value: '11.00', return_id: 5, valid_until: '2026-06-08' })
   })
 })

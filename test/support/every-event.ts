@@ -356,6 +356,10 @@ export const EVERY_EVENT = ledgerOf(
     commissionSplit(2),
     event('OrderAlarmRaised', { id: 1, provider_payment_id: 'p3', code: 'second_payment' }),
     event('OrderAlarmAcknowledged', { id: 1, provider_payment_id: 'p3' }),
+    event('OrderSurplusCredited', {
+      ...{ id: 1, provider_payment_id: 'p3', credited: '4.00' },
+      credit: { customer_id: 1, amount: '4.00' },
+    }),
     event('OrderDispatched', { id: 1 }),
     event('OrderDelivered', { id: 1 }),
     event('OrderDeliveryUndone', { id: 1 }),

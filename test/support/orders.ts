@@ -1,5 +1,7 @@
+import { chargeReceivable } from '#commands/order-charge.ts'
 import { placeOrder } from '#commands/order-commands.ts'
 import { recordPayment } from '#commands/order-payment-command.ts'
+import { payReceivable } from '#commands/receivables-payables.ts'
 import type { TestCompany } from './api.ts'
 
 let payments = 0
@@ -29,4 +31,15 @@ export async function alarmedOrder(company: TestCompany, store_alias: string): P
   await paymentTold(company, id, 'approved')
   await paymentTold(company, id, 'approved')
   return id
+}
+
+/** Charge of R$ 80,00 by a link that was paid although R$ 30,00 came at the counter, with its customer. */
+export async function overpaidCharge(company: TestCompany, store_alias: string) {
+  const { id: customer_id } = (await company.post('/customers', { name: `Ana ${++payments}` })).body.data
+  const debt = { description: 'Fiado de março', amount: '80.00', due_date: '2026-12-10', customer_id }
+  const account: number = (await company.post('/finance/receivables', debt)).body.data.id
+  const order: number = (await company.run(chargeReceivable, { id: account, store_alias })).id
+  await company.run(payReceivable, { id: account, amount: '30.00', payment_method: 'cash' })
+  await paymentTold(company, order, 'approved')
+  return { order, account, customer: customer_id as number }
 }

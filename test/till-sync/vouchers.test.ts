@@ -74,7 +74,7 @@ describe('vouchers of tills', () => {
     expect(sold.status).to.equal('created')
   })
 
-  it('lets two tills redeem it, one with a warning [CREDIT-1167]', async () => {
+  it('lets two tills redeem it, one with a warning [CREDIT-1166]', async () => {
     await upload(till, [counter.sale('a', { created_at: now })])
     await giveBack(returned('r1', 'a', byVoucher()))
     const other = await openTill(api.url, company)

@@ -272,6 +272,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'ReturnItemInput.restock': 'Se a mercadoria volta ao estoque; sim, se ausente.',
   'ReturnInput.delivery_fee': 'Se a taxa de entrega também é devolvida.',
   'ReturnInput.customer_id': 'Quem recebe o crédito de troca; o cliente da venda, se ausente.',
+  surplus_credit: 'O que a cobrança trouxe a mais e virou crédito de troca; ausente se nada.',
+  'SurplusCreditInput.customer_id': 'Quem recebe o crédito; o cliente da conta, se ausente.',
   'ReturnInput.voucher': 'Se o crédito de troca vai para um vale-troca novo, sem cliente.',
   'ReturnInput.returned_at': 'Momento da devolução; o da chamada, se ausente.',
   'ReturnInput.refunds': 'Como se devolve; soma o valor devido. Dispensável se nada foi pago.',

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { ForgetInput, forgetPerson } from '#commands/forget-person.ts'
 import { RefundInput } from '#commands/order-attempts.ts'
+import { KeepSurplusInput, keepSurplus } from '#commands/order-charge.ts'
 import {
   AcknowledgeAlarmInput,
   acknowledgeAlarm,
@@ -288,6 +289,22 @@ export const orderRoutes: readonly Route[] = [
       const named = AcknowledgeAlarmInput.safeParse({ id: pathId(id), provider_payment_id })
       return named.data ?? null
     },
+  }),
+  commandRoute({
+    method: 'post',
+    path: '/orders/:id/surplus-credit',
+    scope: 'orders:write',
+    operation: 'keepOrderSurplus',
+    summary: 'Guarda o que uma cobrança trouxe a mais como crédito de troca do cliente',
+    description:
+      'Do pagamento que trouxe mais do que a conta devia (alerta `account_overpaid`), o que não foi estornado. Marca o alerta como lido. Repetível: o crédito é dado uma vez. Se o dinheiro voltar depois, o crédito é retirado.',
+    body: KeepSurplusInput.omit({ id: true }).meta({ id: 'SurplusCreditInput' }),
+    example: { customer_id: 7 },
+    status: 200,
+    reply: singleSchema(OrderShape),
+    refusals: ['person_forgotten'],
+    command: keepSurplus,
+    input: (params, body) => withId(params, body),
   }),
   readRoute({
     path: '/orders/:id/payment-options',

@@ -212,6 +212,10 @@ const OrderAlarm = z
   .meta({ id: 'OrderAlarm' })
 
 /** An order in answers. */
+const SurplusCredit = z
+  .strictObject({ provider_payment_id: z.string(), customer_id: ContractRecordId, amount: Amount })
+  .meta({ id: 'SurplusCredit' })
+
 export const OrderShape = z
   .strictObject({
     id: ContractRecordId,
@@ -237,6 +241,7 @@ export const OrderShape = z
     dispute: Dispute.nullable(),
     refunds: z.array(Refund),
     alarms: z.array(OrderAlarm),
+    surplus_credit: SurplusCredit.optional(),
     sale_id: ContractRecordId.nullable(),
     goods_out: z.array(StockQuantity).nullable(),
     released_at: Timestamp.nullable(),

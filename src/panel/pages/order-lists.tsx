@@ -326,6 +326,9 @@ export const OrderBadges = ({ order, now }: { readonly order: OrderObject; reado
 export const loadOrder = (visit: PageContext): Promise<ShownOrder | null> =>
   loadRecord(visit, ({ readModel, context }, id) => getOrder(readModel.reader, id, context.reads))
 
+/** Where what a charge brought too much becomes store credit. */
+export const SURPLUS_PATH = `${ORDERS_PATH}/:id/credito`
+
 export const ALARMS: Readonly<Record<(typeof ORDER_ALARMS)[number], string>> = {
   second_payment: 'O pedido recebeu um segundo pagamento aprovado: um deles deve ser devolvido ao cliente.',
   paid_after_refund: 'O pedido foi pago de novo depois de estornado: confira com o cliente.',
@@ -333,7 +336,8 @@ export const ALARMS: Readonly<Record<(typeof ORDER_ALARMS)[number], string>> = {
     'O pedido foi pago depois de cancelado: entregue a mercadoria ou estorne o valor ao cliente.',
   refund_after_refusal:
     'O provedor fez um estorno que tinha recusado: confira o valor estornado antes de estornar de novo.',
-  account_overpaid: 'O link trouxe mais do que a conta ainda devia: estorne o que sobrou, ou combine com o cliente.',
+  account_overpaid:
+    'O link trouxe mais do que a conta ainda devia: estorne o que sobrou, ou guarde como crédito do cliente.',
   stock_short: 'O estoque não bastava para o pedido pago e ficou negativo: confira antes de entregar.',
   fiscal_document_issued:
     'O pagamento foi estornado e a venda foi cancelada, mas o documento fiscal dela continua em vigor: cancele-o.',

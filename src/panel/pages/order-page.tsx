@@ -25,7 +25,7 @@ import { AsOfForm, History, namesOfActors } from '../record-history.tsx'
 import { ButtonForm } from '../ui/form-fields.tsx'
 import { buttonRoute, runAndRedirect } from '../ui/form-pages.tsx'
 import { ListTable } from '../ui/list-table.tsx'
-import { Card, type Fact, Facts, Figure, StateBadge } from '../ui/page-parts.tsx'
+import { ButtonLink, Card, type Fact, Facts, Figure, StateBadge } from '../ui/page-parts.tsx'
 import { forgetAction, forgetPages } from './erase-person-pages.tsx'
 import {
   ALARMS,
@@ -36,6 +36,7 @@ import {
   Notifications,
   ORDERS_PATH,
   OrderBadges,
+  SURPLUS_PATH,
   Timeline,
 } from './order-lists.tsx'
 import { obstacleToRefund, REFUND } from './order-refund-pages.tsx'
@@ -137,6 +138,9 @@ const Alarms = ({ order, visit }: VisitedProps) => {
             <strong>Alerta de {formatDateTime(raised_at, timezone)}</strong> (pagamento {provider_payment_id}):{' '}
             {ALARMS[code]}
           </p>
+          {!moment && code === 'account_overpaid' && (
+            <ButtonLink to={SURPLUS_PATH.replace(':id', String(order.id))}>Guardar como crédito do cliente</ButtonLink>
+          )}
           {!moment && (
             <ButtonForm
               visit={visit}
@@ -238,6 +242,17 @@ const OrderFacts = ({ order, timezone, now }: OrderProps & { readonly now: strin
               'Conta a receber',
               order.receivable_id && (
                 <a href={link(`/contas-a-receber/${order.receivable_id}`)}>{`Conta ${order.receivable_id}`}</a>
+              ),
+            ],
+            [
+              'Virou crédito de troca',
+              order.surplus_credit && (
+                <>
+                  {formatMoney(order.surplus_credit.amount)} de{' '}
+                  <a href={link(`/clientes/${order.surplus_credit.customer_id}`)}>
+                    {`Cliente ${order.surplus_credit.customer_id}`}
+                  </a>
+                </>
               ),
             ],
             ['Venda', order.sale_id && <a href={link(`/vendas/${order.sale_id}`)}>{`Venda ${order.sale_id}`}</a>],

@@ -23,10 +23,10 @@ import { ButtonLink } from '../ui/page-parts.tsx'
 import { loadOrder, ORDERS_PATH } from './order-lists.tsx'
 
 /** Refundable payments with the remaining amount in cents. */
-const refundable = ({ payments, refunds }: OrderObject): { payment: PaidPayment; left: number }[] =>
-  payments
+const refundable = (order: OrderObject): { payment: PaidPayment; left: number }[] =>
+  order.payments
     .filter(isPaid)
-    .map((payment) => ({ payment, left: refundableCents(payment, refunds) }))
+    .map((payment) => ({ payment, left: refundableCents(payment, order) }))
     .filter(({ left }) => left > 0)
 
 /** Why an order cannot be refunded; null if it can. */

@@ -91,9 +91,9 @@ async function list(visit: PageContext): Promise<PanelPage> {
           cell: ({ return_id }) => return_id && <a href={link(`/devolucoes/${return_id}`)}>{return_id}</a>,
           isExtra: true,
         },
-        { head: 'Dado em', cell: ({ given_at }) => given_at && formatDateTime(given_at, timezone), isExtra: true },
+        { head: 'Dado em', cell: ({ issued_at }) => issued_at && formatDateTime(issued_at, timezone), isExtra: true },
         { head: 'Válido até', cell: ({ valid_until }) => valid_until && formatDay(valid_until), isExtra: true },
-        { head: 'Valor', cell: ({ given }) => formatMoney(given), isNumber: true },
+        { head: 'Valor', cell: ({ value }) => formatMoney(value), isNumber: true },
         { head: 'Resta', cell: ({ left }) => formatMoney(left), isNumber: true },
       ]}
     />
@@ -109,10 +109,10 @@ const file = listFile<VoucherObject>({
     ['Código', ({ voucher }) => voucher],
     ['Situação', ({ state }) => NAMES[state]],
     ['Devolução', ({ return_id }) => return_id],
-    ['Dado em', ({ given_at }) => given_at && formatDateTime(given_at, timezone)],
+    ['Dado em', ({ issued_at }) => issued_at && formatDateTime(issued_at, timezone)],
     ['Válido até', ({ valid_until }) => valid_until && formatDay(valid_until)],
-    ['Valor', ({ given }) => amountCell(given)],
-    ['Usado', ({ given, left }) => amountCell(fromBigCents(toBigCents(given) - toBigCents(left)))],
+    ['Valor', ({ value }) => amountCell(value)],
+    ['Usado', ({ value, left }) => amountCell(fromBigCents(toBigCents(value) - toBigCents(left)))],
     ['Resta', ({ left }) => amountCell(left)],
   ],
   page,
@@ -123,7 +123,12 @@ interface MovementsProps {
   readonly movements: readonly CreditMovementObject[]
 }
 
-const MOVEMENTS = { return: 'Devolução', sale: 'Usado em venda', cancel: 'Venda cancelada' } as const
+const MOVEMENTS = {
+  return: 'Devolução',
+  sale: 'Usado em venda',
+  cancel: 'Venda cancelada',
+  surplus: 'Pago a mais em cobrança',
+} as const
 
 /** Movements of store credit, of a customer or a voucher. */
 export const CreditMovements = ({ visit: { reaches, readModel }, movements }: MovementsProps) => (
@@ -176,8 +181,8 @@ const VoucherCard = ({ visit, found }: { readonly visit: PageContext; readonly f
         facts={[
           ['Situação', stateOf(found)],
           ['Resta', formatMoney(found.left)],
-          ['Valor', formatMoney(found.given)],
-          ['Dado em', found.given_at && formatDateTime(found.given_at, visit.readModel.timezone)],
+          ['Valor', formatMoney(found.value)],
+          ['Dado em', found.issued_at && formatDateTime(found.issued_at, visit.readModel.timezone)],
           [
             'Devolução',
             found.return_id !== null && visit.reaches('GET', `/devolucoes/${found.return_id}`) && (

@@ -45,6 +45,7 @@ export const FLASHES = {
   'pedido-saiu': 'Andamento do pedido registrado.',
   'pedido-entregue': 'Pedido marcado como entregue.',
   'entrega-desfeita': 'Entrega desfeita: o pedido está a preparar.',
+  'credito-guardado': 'O valor virou crédito de troca do cliente.',
   'alarme-visto': 'Alerta marcado como lido.',
   devolvido: 'Estorno feito.',
   'estorno-em-processamento': 'O estorno está em processamento. Acompanhe em Pagamentos e estornos.',

@@ -4,7 +4,7 @@ import { startPayment } from '#commands/order-attempts.ts'
 import { createStore } from '#commands/store-commands.ts'
 import { ProviderMisconfigured, ProviderRefused } from '#payments/provider-port.ts'
 import { send } from '../../support/api.ts'
-import { alarmedOrder } from '../../support/orders.ts'
+import { alarmedOrder, overpaidCharge } from '../../support/orders.ts'
 import type { Cases } from './case.ts'
 import type { World } from './world.ts'
 
@@ -99,6 +99,16 @@ export const orderCases: Cases = {
       const { alarms } = (await world.company.get(`/orders/${id}`)).body.data
       return { params: { id, provider_payment_id: alarms[0].provider_payment_id } }
     },
+  },
+  keepOrderSurplus: {
+    200: async (world) => {
+      const { order, customer } = await overpaidCharge(world.company, await openStore(world))
+      return { params: { id: order }, body: { customer_id: customer } }
+    },
+    person_forgotten: async (world) => ({
+      params: { id: (await overpaidCharge(world.company, await openStore(world))).order },
+      body: { customer_id: (await world.forgotten('/customers')).id },
+    }),
   },
   listOrderNotifications: {
     200: async (world) => {

@@ -4,7 +4,7 @@ import { requestRefund } from '#commands/order-attempts.ts'
 import { acknowledgeAlarm, placeOrder } from '#commands/order-commands.ts'
 import { createStore } from '#commands/store-commands.ts'
 import type { TestPanel } from '../../support/browser.ts'
-import { alarmedOrder, paymentTold, placedOrder } from '../../support/orders.ts'
+import { alarmedOrder, overpaidCharge, paymentTold, placedOrder } from '../../support/orders.ts'
 import type { Samples } from './sample.ts'
 
 const HOME = '/loja'
@@ -58,6 +58,10 @@ export const storeSamples: Samples = {
   [`${HOME}/pedidos/:id/esquecer`]: async (panel) => `${HOME}/pedidos/${await orderOf(panel)}/esquecer`,
   [`${HOME}/pedidos/:id/cancelar`]: async (panel) =>
     `${HOME}/pedidos/${await placedOrder(panel.company, (await storeOf(panel)).alias)}/cancelar`,
+  [`${HOME}/pedidos/:id/credito`]: async (panel) => {
+    const { order } = await overpaidCharge(panel.company, (await storeOf(panel)).alias)
+    return `${HOME}/pedidos/${order}/credito`
+  },
   [`${HOME}/pedidos/:id/devolver`]: async (panel) => `${HOME}/pedidos/${await eventfulOrder(panel)}/devolver`,
   // Without the provider's answer: a refusal.
   [`${HOME}/conectar`]: async () => `${HOME}/conectar`,
