@@ -43,9 +43,9 @@ describeInBrowser('accounts and the catalog in a browser', () => {
     const customer_id = (await panel.company.post('/customers', { name: 'Maria do Fiado' })).body.data.id as number
     await receivable({ description: 'Outubro', customer_id })
     await receivable({ description: 'Novembro', customer_id, due_date: '2020-11-05' })
-    const page = await panel.openAs(panel.clerk, `/painel/clientes/${customer_id}/liquidar`)
-    await page.getByRole('button', { name: 'Receber', exact: true }).waitFor()
-    await page.getByLabel(/^Novembro/).check()
+    const page = await panel.openAs(panel.clerk, `/painel/clientes/${customer_id}`)
+    await page.getByLabel('Marcar Novembro').check()
+    await page.getByRole('button', { name: 'Receber R$ 150,00' }).click()
     await page.getByRole('button', { name: 'Receber R$ 150,00' }).waitFor()
     await page.getByLabel(/^Novembro/).uncheck()
     await page.getByLabel('Valor recebido (R$)').fill('160')

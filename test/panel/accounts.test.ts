@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import { addDays, addMonths, dateInZone } from '#domain/instant.ts'
+import { formatDay } from '#domain/person-values.ts'
 import type { Json } from '../support/api.ts'
 import { openCounter, upload } from '../support/offline-sales.ts'
-import { hiddenFields, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
+import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 import { openTill } from '../support/till.ts'
 
 const SIDES = [
@@ -124,6 +125,21 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
         const ticked = await receive(id, { accounts: [`${later.id}:10.00`], received: '4' })
         expect(ticked.status).to.equal(303)
         expect(await openOf(late, soon, later)).to.deep.equal(['0.00', '8.00', '6.00'])
+      })
+
+      it('are ticked on the page of their party, with the sum up to each [PANEL-1345]', async () => {
+        const id = await partyId('Maria')
+        const of = (days: number) => account({ [`${party}_id`]: id, due_date: addDays(today, days) })
+        const [late, soon] = [await of(-5), await of(3)]
+        const { html } = await user.get(`${people}/${id}`)
+        expect(html).to.include(`name="accounts${late.id}"`).and.include(`action="${people}/${id}/liquidar"`)
+        expect(textIn(html)).to.match(/Acumulado .*R\$ 10,00 R\$ 10,00 R\$ 10,00 .*R\$ 10,00 R\$ 10,00 R\$ 20,00/)
+        expect(textIn(html)).to.include(`a mais antiga: ${formatDay(late.due_date)}`)
+        const ticked = (await user.get(`${people}/${id}/liquidar?accounts${soon.id}=${soon.id}:10.00`)).html
+        expect(ticked.match(/ checked/g)).to.have.length(1)
+        expect(ticked).to.match(
+          new RegExp(`<input[^>]*value="${soon.id}:10.00"[^>]* checked|checked[^>]*value="${soon.id}:10.00"`),
+        )
       })
 
       if (name === 'payable') return
@@ -503,7 +519,7 @@ for (const { path: PATH, party, label, name, parties, act, done } of SIDES) {
 describe('panel: receivable of a sale', () => {
   const { api, company, user } = usePanelUser('manager')
 
-  it('can be settled here although the API refuses it, and links to its sale', async () => {
+  it('can be settled here although the API refuses it, and links who may open it to its sale [PANEL-1346]', async () => {
     const counter = await openCounter(company)
     await upload(await openTill(api.url, company), [counter.onAccount('pdv-1')])
     const [{ id, sale_id }] = (await company.get('/finance/receivables')).body.data
@@ -515,6 +531,11 @@ describe('panel: receivable of a sale', () => {
     const path = `/painel/contas-a-receber/${id}`
     const { html } = await user.get(path)
     expect(html).to.include(`<a href="/painel/vendas/${sale_id}">Venda ${sale_id}</a>`)
+    const clerk = await panelUser(api, company, 'clerk')
+    expect((await clerk.get(`/painel/vendas/${sale_id}`)).status).to.equal(404)
+    const shown = (await clerk.get(`/painel/contas-a-receber/${id}`)).html
+    expect(textIn(shown)).to.include(`Venda ${sale_id}`)
+    expect(shown, '[PANEL-1346]').not.to.include(`href="/painel/vendas/${sale_id}"`)
     const { description } = (await company.get(`/finance/receivables/${id}`)).body.data
     const later = { description, amount: '10,00', due_date: '2027-01-01' }
     expect((await user.submit(`${path}/editar`, later)).to).to.equal(`${path}?feito=alterado`)

@@ -35,6 +35,7 @@ import type { Fields } from '../forms/panel-form.ts'
 import { link, permissionsFor } from '../page-context.ts'
 import type { PageContext, PanelRoute } from '../panel-route.ts'
 import { fieldColumns, fieldFacts, fieldInput, fieldInputs, fieldText, fileColumns } from '../record-fields.ts'
+import { SaleLink } from '../ui/page-parts.tsx'
 import { type ListRequest, listFiltered, type QuickFilter } from '../ui/panel-list.tsx'
 import { type RecordPages, recordPages } from '../ui/record-pages.tsx'
 import { type Account, AccountBadge, type AccountPages, AccountSumsCard, toAccountState } from './account-parts.tsx'
@@ -213,7 +214,7 @@ const factsOf = <P,>(
 
 function originOf({ origin, sale_id }: Account) {
   if (sale_id === null) return fieldText(accounts.origin, origin, '')
-  return <a href={link(`/vendas/${sale_id}`)}>{`Venda ${sale_id}`}</a>
+  return <SaleLink id={sale_id} />
 }
 
 const isPending = ({ status }: Account): boolean => status === 'pending'

@@ -21,7 +21,7 @@ import type { PageAction, PageContext, PanelPage, PanelRoute } from '../panel-ro
 import { fieldInput } from '../record-fields.ts'
 import { namesOfActors } from '../record-history.tsx'
 import { type Column, ListTable } from '../ui/list-table.tsx'
-import { ButtonLink, Card, type Fact, Facts, Figure, PanelBadge, ShortId } from '../ui/page-parts.tsx'
+import { ButtonLink, Card, type Fact, Facts, Figure, PanelBadge, SaleLink, ShortId } from '../ui/page-parts.tsx'
 import { List, readListPage, recordsOnPage } from '../ui/panel-list.tsx'
 import { VALUE_NAMES } from '../words/record-words.ts'
 import { DRAWERS, differenceReason, drawerPages, drawerPath, OPEN_DRAWER } from './drawer-pages.tsx'
@@ -391,7 +391,7 @@ const Takings = ({ details: { sales, returns }, timezone }: DetailsProps) => (
           empty=""
           columns={[
             timeColumn(timezone),
-            { head: 'Venda', cell: ({ sale_id: id }) => <a href={link(`/vendas/${id}`)}>{id}</a> },
+            { head: 'Venda', cell: ({ sale_id: id }) => <SaleLink id={id}>{id}</SaleLink> },
             { head: 'Valor', cell: ({ total }) => formatMoney(total), isNumber: true },
           ]}
         />

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { toBigCents } from '#domain/money.ts'
+import { fromBigCents, toBigCents } from '#domain/money.ts'
 import { formatCount, formatDay, formatMoney, formatPersonName } from '#domain/person-values.ts'
 import {
   BALANCE_AGES,
@@ -18,9 +18,9 @@ import { link } from '../page-context.ts'
 import type { PageContext, PageRoute, PanelPage, Section } from '../panel-route.ts'
 import { AsOfForm } from '../record-history.tsx'
 import { type Column, ListTable } from '../ui/list-table.tsx'
-import { Card, Figure, Stat, Stats } from '../ui/page-parts.tsx'
+import { Card, Figure, SaleLink, Stat, Stats } from '../ui/page-parts.tsx'
 import { Pager } from '../ui/panel-list.tsx'
-import type { PaymentWords } from './payment-form.tsx'
+import { formatAccountToken, type PaymentWords } from './payment-form.tsx'
 import type { SearchedParty } from './person-form.tsx'
 
 /** Differences between the pages of customers' and suppliers' balances. */
@@ -130,33 +130,71 @@ interface OpenAccountsProps {
   readonly side: BalancePageSide
   readonly accounts: readonly OpenAccount[]
   readonly today: string
+  /** Page that the ticked accounts go to; null without ticks. */
+  readonly to: string | null
 }
 
-const OpenAccounts = ({ side: { accounts: path, words }, accounts, today }: OpenAccountsProps) => (
-  <ListTable
-    isList
-    caption={words.open}
-    rows={accounts}
-    empty={words.none}
-    columns={[
-      { head: 'Conta', cell: ({ id, description }) => <a href={link(`${path}/${id}`)}>{description}</a> },
-      {
-        head: 'Vencimento',
-        cell: (account) => `${formatDay(account.due_date)}${isLate(account, today) ? ' (vencida)' : ''}`,
-      },
-      {
-        head: 'Venda',
-        cell: ({ sale_id }) => sale_id !== null && <a href={link(`/vendas/${sale_id}`)}>{sale_id}</a>,
-        isExtra: true,
-      },
-      { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true, isExtra: true },
-      { head: 'Em aberto', cell: ({ open_amount }) => formatMoney(open_amount), isNumber: true },
-    ]}
-  />
-)
+/** Parameter of the page that receives or pays: an account is ticked. */
+export const tickName = ({ id }: Pick<OpenAccount, 'id'>): string => `accounts${id}`
+
+function OpenAccounts({ side: { accounts: path, words }, accounts, today, to }: OpenAccountsProps) {
+  let cents = 0n
+  const rows = accounts.map((account) => {
+    cents += toBigCents(account.open_amount)
+    return { ...account, sum: fromBigCents(cents) }
+  })
+  const table = (
+    <ListTable
+      isList
+      caption={words.open}
+      rows={rows}
+      empty={words.none}
+      columns={[
+        {
+          head: 'Conta',
+          cell: (account) => (
+            <>
+              {to !== null && (
+                <input
+                  type="checkbox"
+                  name={tickName(account)}
+                  value={formatAccountToken(account)}
+                  aria-label={`Marcar ${account.description}`}
+                />
+              )}{' '}
+              <a href={link(`${path}/${account.id}`)}>{account.description}</a>
+            </>
+          ),
+        },
+        {
+          head: 'Vencimento',
+          cell: (account) => `${formatDay(account.due_date)}${isLate(account, today) ? ' (vencida)' : ''}`,
+        },
+        {
+          head: 'Venda',
+          cell: ({ sale_id }) => sale_id !== null && <SaleLink id={sale_id}>{sale_id}</SaleLink>,
+          isExtra: true,
+        },
+        { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true, isExtra: true },
+        { head: 'Em aberto', cell: ({ open_amount }) => formatMoney(open_amount), isNumber: true },
+        { head: 'Acumulado', cell: ({ sum }) => formatMoney(sum), isNumber: true, isExtra: true },
+      ]}
+    />
+  )
+  if (to === null || accounts.length === 0) return table
+  return (
+    <form method="get" action={link(to)}>
+      {table}
+      <span hidden data-payment={words.payment.act} />
+      <div class="actions">
+        <button type="submit">{words.payment.act}</button>
+      </div>
+    </form>
+  )
+}
 
 /** Accounts on a party's page; the list has the rest. */
-const SHOWN = 10
+const SHOWN = 25
 
 interface PartyOwedProps {
   readonly visit: PageContext
@@ -168,8 +206,9 @@ interface PartyOwedProps {
 /** Open balance of a customer or supplier; empty for roles that do not see it. */
 export async function PartyBalanceCard({ visit, side, id, actions }: PartyOwedProps) {
   if (!visit.reaches('GET', side.accounts)) return null
-  const { reader, today } = visit.readModel
+  const { reader, today, moment } = visit.readModel
   const { words } = side
+  const to = `${side.parties}/${id}/liquidar`
   const of = `${side.figures.party}/${id}`
   const owed = await openBalanceOfParty(reader, side.side, id, { today, limit: SHOWN })
   return (
@@ -183,7 +222,12 @@ export async function PartyBalanceCard({ visit, side, id, actions }: PartyOwedPr
         />
       </Stats>
       {toBigCents(owed.overdue) > 0n && <AgeStats owed={owed} />}
-      <OpenAccounts side={side} accounts={owed.accounts} today={today} />
+      <OpenAccounts
+        side={side}
+        accounts={owed.accounts}
+        today={today}
+        to={!moment && visit.reaches('GET', to) ? to : null}
+      />
       {owed.count > owed.accounts.length && (
         <p class="hint">{`As ${owed.accounts.length} que vencem primeiro, de ${formatCount(owed.count)}.`}</p>
       )}

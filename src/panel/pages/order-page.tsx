@@ -25,7 +25,7 @@ import { AsOfForm, History, namesOfActors } from '../record-history.tsx'
 import { ButtonForm } from '../ui/form-fields.tsx'
 import { buttonRoute, runAndRedirect } from '../ui/form-pages.tsx'
 import { ListTable } from '../ui/list-table.tsx'
-import { ButtonLink, Card, type Fact, Facts, Figure, StateBadge } from '../ui/page-parts.tsx'
+import { ButtonLink, Card, type Fact, Facts, Figure, SaleLink, StateBadge } from '../ui/page-parts.tsx'
 import { forgetAction, forgetPages } from './erase-person-pages.tsx'
 import {
   ALARMS,
@@ -255,7 +255,7 @@ const OrderFacts = ({ order, timezone, now }: OrderProps & { readonly now: strin
                 </>
               ),
             ],
-            ['Venda', order.sale_id && <a href={link(`/vendas/${order.sale_id}`)}>{`Venda ${order.sale_id}`}</a>],
+            ['Venda', order.sale_id && <SaleLink id={order.sale_id} />],
             ['Cancelado em', time(order.cancelled_at)],
             ['Motivo do cancelamento', order.cancel_reason],
             [

@@ -21,7 +21,17 @@ import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } fro
 import { Form } from '../ui/form-fields.tsx'
 import { formRoute } from '../ui/form-pages.tsx'
 import { type Column, ListTable } from '../ui/list-table.tsx'
-import { ButtonLink, Card, type Fact, Facts, Figure, PanelBadge, ShortId, WithheldContent } from '../ui/page-parts.tsx'
+import {
+  ButtonLink,
+  Card,
+  type Fact,
+  Facts,
+  Figure,
+  PanelBadge,
+  SaleLink,
+  ShortId,
+  WithheldContent,
+} from '../ui/page-parts.tsx'
 import { Pager } from '../ui/panel-list.tsx'
 import { formatRefusalReason, idsIn, reasonsIn, UploadedSaleCard } from './uploaded-sale-pages.tsx'
 
@@ -181,7 +191,7 @@ const Reasons = ({ sale: { errors, sale_id } }: { readonly sale: RefusedSaleDeta
     </ul>
     {sale_id !== null && (
       <p>
-        Com esta identificação está registrada a <a href={link(`/vendas/${sale_id}`)}>venda {sale_id}</a>.
+        Com esta identificação está registrada a <SaleLink id={sale_id}>venda {sale_id}</SaleLink>.
       </p>
     )}
   </Card>

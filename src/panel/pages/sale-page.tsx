@@ -8,14 +8,14 @@ import { link } from '../page-context.ts'
 import type { PageContext, PageReadModel, PageRoute, PanelPage } from '../panel-route.ts'
 import { AsOfForm, History, namesOfActors } from '../record-history.tsx'
 import { ListTable } from '../ui/list-table.tsx'
-import { ButtonLink, Card, type Fact, Facts, Figure, PanelBadge, ShortId } from '../ui/page-parts.tsx'
+import { ButtonLink, Card, type Fact, Facts, Figure, PanelBadge, SaleLink, ShortId } from '../ui/page-parts.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
 import { CHANNELS } from '../words/event-words.ts'
 import { ORDERS_PATH } from './order-lists.tsx'
 import { loadSaleReturns, ReturnsCard } from './return-list.tsx'
 import { SaleBadge } from './sale-list.tsx'
 import { FiscalDocumentCard, isInForce, paymentDetailsText } from './sale-parts.tsx'
-import { SaleLink, SaleUploadCard } from './uploaded-sale-pages.tsx'
+import { SaleUploadCard } from './uploaded-sale-pages.tsx'
 
 /** The sale of a path; null if it does not exist. */
 export const loadSale = (visit: PageContext): Promise<SaleObject | null> =>

@@ -22,7 +22,7 @@ import { formPages } from '../ui/form-pages.tsx'
 import { Card, Facts, Stat, Stats } from '../ui/page-parts.tsx'
 import { loadRecord, type RecordPages } from '../ui/record-pages.tsx'
 import type { Account } from './account-parts.tsx'
-import { accountCount, type BalancePageSide, PAYABLE, RECEIVABLE } from './debtor-pages.tsx'
+import { accountCount, type BalancePageSide, PAYABLE, RECEIVABLE, tickName } from './debtor-pages.tsx'
 import { ORDERS_PATH } from './order-lists.tsx'
 import {
   formatAccountToken,
@@ -229,7 +229,10 @@ function payPages(side: PayingSide): PanelRoute[] {
     label: words.payment.act,
     back: ({ id }) => `${parties}/${id}`,
     fields: (debt, visit) => fieldsOf(side, debt, visit),
-    initial: (_, { session, readModel }) => ({ paid_at: inZone(session.companysTime, readModel.timezone) }),
+    initial: ({ owed }, { session, readModel, query }) => ({
+      paid_at: inZone(session.companysTime, readModel.timezone),
+      accounts: owed.accounts.filter((account) => query[tickName(account)] !== undefined).map(formatAccountToken),
+    }),
     needsApproval: (_, visit) => section === 'receivables' && offersApproval(visit, 'give_discount'),
     schema: Several,
     async act(submission, _, { accounts: ticked, ...input }) {

@@ -6,9 +6,8 @@ import type { OfflineSaleWarning } from '#projections/fiscal-documents.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import type { NamesForTill, RefusedSale } from '#queries/offline-sale-queries.ts'
 import type { SaleUpload } from '#queries/sale-queries.ts'
-import { link } from '../page-context.ts'
 import { ListTable } from '../ui/list-table.tsx'
-import { Card, Facts } from '../ui/page-parts.tsx'
+import { Card, Facts, SaleLink } from '../ui/page-parts.tsx'
 import { fieldName } from '../words/event-words.ts'
 import { SALE_STATES } from './sale-list.tsx'
 
@@ -39,8 +38,6 @@ export const SaleUploadCard = ({ sale, upload, timezone, sender }: UploadProps) 
     )}
   </Card>
 )
-
-export const SaleLink = ({ id }: { readonly id: number }) => <a href={link(`/vendas/${id}`)}>{`Venda ${id}`}</a>
 
 /** Warnings of an uploaded sale. `product` is the item's name. */
 function warningText(

@@ -74,7 +74,7 @@ for (const mark of document.querySelectorAll('[data-payment]')) {
     return field instanceof HTMLInputElement ? typedCents(field.value) : null
   }
   const chosen = () =>
-    [...form.querySelectorAll('input[name=accounts]:checked')].reduce(
+    [...form.querySelectorAll('input[name^=accounts]:checked')].reduce(
       (sum, box) => sum + Math.round(Number(box instanceof HTMLInputElement ? box.value.split(':')[1] : 0) * 100),
       0,
     )

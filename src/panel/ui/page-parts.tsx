@@ -308,6 +308,20 @@ export const ButtonLink = ({ to, parameters, children, isMain }: ButtonLinkProps
     </a>
   ) : null
 
+interface SaleLinkProps {
+  readonly id: number
+  /** By default `Venda 9`. */
+  readonly children?: ComponentChildren
+}
+
+/** A sale that may be another user's: text for who does not see all sales, as the list of returns. */
+export const SaleLink = ({ id, children = `Venda ${id}` }: SaleLinkProps) =>
+  useContext(PermissionContext)('GET', '/devolucoes') ? (
+    <a href={link(`/vendas/${id}`)}>{children}</a>
+  ) : (
+    <span>{children}</span>
+  )
+
 interface SecretProps {
   readonly title: string
   readonly secret: string
