@@ -154,6 +154,11 @@ const TILL_CONFIG = {
              -- That of the online store is for orders only.
              from ${t.payment_types} p where p.company_id = c.company_id and p.doc ->> 'kind' <> 'online'), '')
            || '],"user":' || json_build_object('id', u.id, 'name', u.doc -> 'name', 'role', ${baseRoleSql("u.doc ->> 'role'")})::text
+           || ',"drawer":' || coalesce((
+             select json_build_object('session_id', s.value -> 'session_id', 'opened_at', s.value -> 'opened_at')::text
+             from ${t.cash_drawers} d cross join json_array_elements(d.sessions::json) with ordinality s (value, place)
+             where d.company_id = c.company_id and d.user_id = u.id and s.value ->> 'closed_at' is null
+             order by s.place limit 1), 'null')
            || '}' as config
          from ${t.companies} c
          join ${t.users} u on u.company_id = c.company_id and u.id = $2

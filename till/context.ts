@@ -1,8 +1,8 @@
 import type { Journal } from './journal.ts'
 import { NotDurable, type Recorder, type Recording, type StorageValues } from './recorder.ts'
 import type { Body, Recorded } from './records.ts'
-import type { Screen, Store } from './state.ts'
-import type { Storage } from './stored.ts'
+import type { Screen, Store, TillState } from './state.ts'
+import type { Drawer, Storage } from './stored.ts'
 import type { Sync } from './sync.ts'
 
 /** The parts of a till that what happens at it is made of. */
@@ -39,9 +39,14 @@ export const recordingOf = (
   customer = '',
 ): Recording => ({ kind, body, names, customer })
 
+/** The drawer that the operator moves: one of the panel is its owner's only. */
+export const drawerOf = ({ drawer, current }: Pick<TillState, 'drawer' | 'current'>): Drawer | null =>
+  drawer?.ownerId === undefined || drawer.ownerId === current?.userId ? drawer : null
+
 /** What every element carries of the moment. */
 export function moment(till: Till) {
-  const { clockOffsetMs, drawer } = till.store.get()
+  const { clockOffsetMs } = till.store.get()
+  const drawer = drawerOf(till.store.get())
   return { clock_offset_ms: clockOffsetMs, ...(drawer && { cash_session_id: drawer.sessionId }) }
 }
 

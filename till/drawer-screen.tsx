@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
 import { parseCents } from './amounts.ts'
-import { say, show } from './context.ts'
+import { drawerOf, say, show } from './context.ts'
 import { Button, Field, Form, SubmitButton, useKeys, useTill } from './parts.tsx'
 import type { MovementBody } from './records.ts'
-import { moveCash } from './selling.ts'
+import { moveCash, offeredDrawer, takeDrawer } from './selling.ts'
 
 const ASKED: Readonly<Record<MovementBody['kind'], { title: string; label: string; submit: string }>> = {
   opened: { title: 'Abrir o caixa', label: 'Troco inicial', submit: 'Abrir caixa' },
@@ -14,7 +14,9 @@ const ASKED: Readonly<Record<MovementBody['kind'], { title: string; label: strin
 
 /** The drawer. It is counted blind: what should be in it is shown in the panel, not here. */
 export function DrawerScreen() {
-  const [till, { drawer }] = useTill()
+  const [till, state] = useTill()
+  const drawer = drawerOf(state)
+  const offered = drawer ? null : offeredDrawer(state)
   const [chosen, choose] = useState<MovementBody['kind'] | null>(null)
   const back = () => show(till, { name: 'sell' })
   useKeys({ Escape: back })
@@ -26,6 +28,11 @@ export function DrawerScreen() {
           ? `Aberta em ${new Date(drawer.openedAt).toLocaleString('pt-BR')}.`
           : 'A gaveta está fechada. Abra-a para conferir o dinheiro no fim do dia.'}
       </p>
+      {offered && (
+        <Button kind="main" onClick={() => takeDrawer(till)}>
+          Usar minha gaveta, aberta em {new Date(offered.opened_at).toLocaleString('pt-BR')}
+        </Button>
+      )}
       {!drawer && <Movement kind="opened" />}
       {drawer && !chosen && (
         <div class="actions">

@@ -9,7 +9,7 @@ import { takeUpdate } from './updates.ts'
 
 /** The sale that was made, on the screen and on paper. */
 export function ReceiptScreen({ recordKey, codes }: { recordKey: string; codes: readonly string[] }) {
-  const [till, { records }] = useTill()
+  const [till, { records, current }] = useTill()
   const [isAsking, setAsking] = useState(false)
   const sale = records.filter(isSale).find(({ key }) => key === recordKey)
   const next = () => newSale(till, takeUpdate)
@@ -37,6 +37,12 @@ export function ReceiptScreen({ recordKey, codes }: { recordKey: string; codes: 
       {isAsking && (
         <Dialog title={`Cancelar a venda ${sale.element.till.number}?`} onClose={() => setAsking(false)}>
           <p>Devolva {formatCents(toCents(sale.element.total))} ao cliente. Esta ação não pode ser desfeita.</p>
+          {sale.userId !== current?.userId && (
+            <p>
+              A venda é de outra pessoa. Se o seu perfil não cancela vendas de outros, o cancelamento espera em Caixas,
+              no painel, e a venda continua valendo até lá.
+            </p>
+          )}
           <Button kind="bad" onClick={() => cancelSale(till, sale)}>
             Sim, cancelar venda
           </Button>

@@ -13,6 +13,8 @@ export interface TillConfig {
   }
   readonly payment_types: readonly PaymentType[]
   readonly user: { readonly id: number; readonly name: string; readonly role: 'owner' | 'manager' | 'clerk' }
+  /** The person's open drawer, as of the panel. */
+  readonly drawer?: { readonly session_id: string; readonly opened_at: string } | null
 }
 
 export interface PaymentType {

@@ -13,7 +13,19 @@ import {
   refuseFinish,
   toSale,
 } from './cart.ts'
-import { instant, moment, newCartId, newId, record, recordingOf, save, say, show, type Till } from './context.ts'
+import {
+  drawerOf,
+  instant,
+  moment,
+  newCartId,
+  newId,
+  record,
+  recordingOf,
+  save,
+  say,
+  show,
+  type Till,
+} from './context.ts'
 import { fold } from './product-search.ts'
 import { showReceipt } from './receipts.ts'
 import type { Recording } from './recorder.ts'
@@ -28,6 +40,7 @@ import {
   type SaleElement,
 } from './records.ts'
 import { callService } from './service-calls.ts'
+import type { TillState } from './state.ts'
 import type { Draft } from './stored.ts'
 import { loadLists } from './sync.ts'
 import { chooseByCode, readTyped } from './typed.ts'
@@ -176,13 +189,13 @@ async function finishCart(till: Till, cart: Cart, over: 'cash' | 'voucher'): Pro
   const voucher = cart.returned && !cart.customer ? newVoucher() : ''
   const cash = typeOf(till, ({ is_cash }) => is_cash)
   const exchange = cart.returned && credit ? { type: credit, voucher } : null
-  const { clockOffsetMs, drawer } = till.store.get()
+  const { clockOffsetMs } = till.store.get()
   const offlineId = `${cart.offlineId}-${newCartId()}`
   const sale = toSale(cart, {
     offlineId,
     now: instant(till),
     clockOffsetMs,
-    sessionId: drawer?.sessionId ?? null,
+    sessionId: drawerOf(till.store.get())?.sessionId ?? null,
     exchange,
   })
   const names = cart.lines.map(({ name }) => name)
@@ -336,7 +349,8 @@ export const vouchersOf = (records: readonly Recorded[]) => {
 
 /** Opens, supplies, bleeds or closes the drawer. */
 export async function moveCash(till: Till, kind: MovementBody['kind'], cents: number, reason: string): Promise<void> {
-  const { drawer, clockOffsetMs } = till.store.get()
+  const { clockOffsetMs } = till.store.get()
+  const drawer = drawerOf(till.store.get())
   const at = instant(till)
   const sessionId = kind === 'opened' ? newId() : drawer?.sessionId
   if (sessionId === undefined) return
@@ -356,6 +370,28 @@ export async function moveCash(till: Till, kind: MovementBody['kind'], cents: nu
   till.store.set({ drawer: next })
   show(till, { name: 'sell' })
   say(till, MOVED[kind])
+}
+
+/** The person's drawer that is open in the panel and was not closed here; null if there is none. */
+export function offeredDrawer({ config, current, records }: Pick<TillState, 'config' | 'current' | 'records'>) {
+  const open = config?.user.id === current?.userId ? (config?.drawer ?? null) : null
+  const isClosed = records.some(({ kind, element }) => {
+    const { session_id, kind: moved } = element as unknown as MovementBody
+    return kind === 'cash' && moved === 'closed' && session_id === open?.session_id
+  })
+  return isClosed ? null : open
+}
+
+/** Sales and movements go into the person's drawer of the panel. */
+export function takeDrawer(till: Till): void {
+  const { current } = till.store.get()
+  const open = offeredDrawer(till.store.get())
+  if (!open || !current) return
+  const drawer = { sessionId: open.session_id, openedAt: open.opened_at, float: 0, ownerId: current.userId }
+  till.store.set({ drawer })
+  save(till, { drawer })
+  show(till, { name: 'sell' })
+  say(till, 'Gaveta do painel em uso.')
 }
 
 const MOVED = {

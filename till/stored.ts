@@ -32,6 +32,8 @@ export interface Drawer {
   readonly openedAt: string
   /** Cents. */
   readonly float: number
+  /** Person who opened it in the panel; absent of the till's own, which its operators share. */
+  readonly ownerId?: number
 }
 
 /** One product or customer that was made here and waits for its upload. */

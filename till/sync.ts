@@ -219,6 +219,12 @@ export class Sync {
     const { data: config } = await this.#call<{ data: TillConfig }>('/sync/config')
     store.set({ config })
     await storage.set({ config })
+    const { drawer } = store.get()
+    // It was closed in the panel meanwhile.
+    if (drawer?.ownerId === config.user.id && config.drawer?.session_id !== drawer.sessionId) {
+      store.set({ drawer: null })
+      await storage.set({ drawer: null })
+    }
     const done = await Promise.allSettled([
       this.#readList('products', toProduct),
       this.#readList('customers', toCustomer),

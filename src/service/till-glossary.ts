@@ -31,6 +31,8 @@ export const TILL_GLOSSARY: Readonly<Record<string, string>> = {
   logo_url: 'Endereço completo do logotipo; vazio sem logotipo.',
   pix_key: 'Chave Pix da empresa, como o Banco Central a escreve; vazia sem chave.',
   pix_city: 'Cidade para o código do Pix; vazia se não informada.',
+  drawer: 'Gaveta aberta do usuário do token, também a do painel; `null` se não há.',
+  opened_at: 'Quando foi aberta.',
   voucher_days: 'Por quantos dias vale um vale-troca.',
   payment_types: 'Todas as formas de pagamento da empresa.',
   kind: 'Tipo da forma de pagamento; `credit_account` é a prazo (fiado).',

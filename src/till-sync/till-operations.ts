@@ -228,6 +228,7 @@ export const SYNC_OPERATIONS = {
             user: z
               .object({ id: PositiveId, name: z.string(), role: z.enum(TILL_ROLES) })
               .meta({ id: 'TillConfigUser' }),
+            drawer: z.object({ session_id: z.string(), opened_at: Moment }).meta({ id: 'TillDrawer' }).nullable(),
           })
           .meta({ id: 'TillConfigData' }),
       })
@@ -250,6 +251,7 @@ export const SYNC_OPERATIONS = {
                 { id: 1, name: 'Dinheiro', kind: 'cash', is_cash: true, fee_percentage: 0.0, due_days: 30 },
               ],
               user: { id: 7, name: 'Ana Souza', role: 'clerk' },
+              drawer: null,
             },
           },
         ],

@@ -13,12 +13,14 @@ import {
   removeLine,
   toSale,
 } from '../../till/cart.ts'
+import { drawerOf } from '../../till/context.ts'
 import { isPin, MAX_WRONG_PINS, tryPin, withPin } from '../../till/pins.ts'
 import { crc16, pixCode } from '../../till/pix-code.ts'
 import { createCatalog, fold } from '../../till/product-search.ts'
-import type { Product, Recorded } from '../../till/records.ts'
+import type { Product, Recorded, TillConfig } from '../../till/records.ts'
 import { checkDigit, DEFAULT_SCALE, readScaleLabel } from '../../till/scale-labels.ts'
-import { vouchersOf } from '../../till/selling.ts'
+import { offeredDrawer, vouchersOf } from '../../till/selling.ts'
+import type { Drawer, Operator } from '../../till/stored.ts'
 import { chooseByCode, readTyped } from '../../till/typed.ts'
 
 const product = (fields: Partial<Product>): Product => {
@@ -197,6 +199,26 @@ describe('vouchers that this till gave', () => {
       ['VALE-B', 750],
       ['VALE-A', 600],
     ])
+  })
+})
+
+describe('drawer of the panel at this till', () => {
+  const drawer = { sessionId: 'g1', openedAt: '2026-11-29T12:00:00.000Z', float: 0 }
+  const [ana, bia] = [1, 2].map((userId) => ({ userId }) as Operator)
+  const config = { user: { id: 1 }, drawer: { session_id: 'g1', opened_at: drawer.openedAt } } as TillConfig
+  const closing = { kind: 'cash', element: { kind: 'closed', session_id: 'g1' } } as unknown as Recorded
+
+  it('is moved by its owner; the till’s own one by all its operators [TILL-1347]', () => {
+    const sessionsOf = (of: Drawer) => [ana, bia].map((current = null) => drawerOf({ drawer: of, current })?.sessionId)
+    expect(sessionsOf(drawer)).to.deep.equal(['g1', 'g1'])
+    expect(sessionsOf({ ...drawer, ownerId: 1 })).to.deep.equal(['g1', undefined])
+  })
+
+  it('is offered to its owner until it is closed here [TILL-1347]', () => {
+    const offered = (current = ana, records: Recorded[] = []) =>
+      offeredDrawer({ config, current: current ?? null, records })?.session_id
+    expect([offered(), offered(bia), offered(ana, [closing])]).to.deep.equal(['g1', undefined, undefined])
+    expect(offeredDrawer({ config: { ...config, drawer: null }, current: ana ?? null, records: [] })).to.equal(null)
   })
 })
 

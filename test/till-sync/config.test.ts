@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { updateCompany } from '#commands/company-commands.ts'
 import { createPaymentType } from '#commands/store-commands.ts'
 import { PUBLIC_URL } from '../support/api.ts'
+import { panelUser } from '../support/panel.ts'
 import { createTestUser, openTill } from '../support/till.ts'
 import { useApi } from '../support/use-api.ts'
 
@@ -46,9 +47,27 @@ describe('GET /api/sync/config', () => {
           },
         ],
         user: { id: till.user.id, name: till.user.name, role: 'owner' },
+        drawer: null,
       },
     })
     expect(reply.text).to.include('"fee_percentage":3.50,')
+  })
+
+  it('has the open drawer of its user only, also one of the panel [TILL-1347]', async () => {
+    const company = await api.company()
+    const own = await panelUser(api, company)
+    const till = await openTill(api.url, company, { ...own, name: 'Dono', companyId: company.id })
+    const other = await openTill(api.url, company)
+    const drawer = async (of = till) => (await of.get('/sync/config')).body.data.drawer
+    expect(await drawer()).to.equal(null)
+    expect((await own.submit('/painel/caixas/sessoes/abrir', { amount: '50,00' })).status).to.equal(303)
+    const open = await drawer()
+    const [session] = (await company.get('/cash-sessions')).body.data
+    expect(open.session_id).to.equal(session.session_id)
+    expect(await drawer(other)).to.equal(null)
+    const closed = { offline_id: 'm2', session_id: open.session_id, kind: 'closed', amount: null }
+    await till.post('/sync/cash', { movements: [{ ...closed, at: new Date().toISOString() }] })
+    expect(await drawer()).to.equal(null)
   })
 
   it('returns each company its own data', async () => {
