@@ -145,7 +145,7 @@ function OpenAccounts({ side: { accounts: path, words }, accounts, today, to }: 
   })
   const table = (
     <ListTable
-      isList
+      isList={to === null}
       caption={words.open}
       rows={rows}
       empty={words.none}
