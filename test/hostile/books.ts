@@ -49,7 +49,11 @@ const ACCOUNTS = `
   union all
   select 'credit/' || c.id from read.customer_credits c
   where c.company_id = $1 and c.balance <> (select coalesce(sum(m.amount), 0) from read.credit_movements m
-    where m.company_id = c.company_id and m.customer_id = c.id)`
+    where m.company_id = c.company_id and m.customer_id = c.id)
+  union all
+  select 'voucher/' || v.voucher from read.vouchers v
+  where v.company_id = $1 and v.balance <> (select coalesce(sum(m.amount), 0) from read.voucher_movements m
+    where m.company_id = v.company_id and m.voucher = v.voucher)`
 
 /** What does not reconcile in the books of a company: nothing. */
 export async function unreconciled(pool: Pool, companyId: number): Promise<unknown[]> {
