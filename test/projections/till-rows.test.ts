@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { event } from '#events/catalogue.ts'
+import type { NewEvent } from '#ledger/command.ts'
 import { gapsIn, tillById, tillElement, withRange } from '#projections/tills.ts'
 import { companyRegistered } from '../support/facts.ts'
 import { given } from '../support/given.ts'
@@ -10,10 +11,9 @@ const came = (number: number, fields: object = {}) =>
     ...{ id: 5, number, hash: hash('a'), content_hash: hash('c'), previous: hash('b'), warnings: [] },
     ...fields,
   })
-const after = (...events: Parameters<typeof given>) =>
+const after = (...events: NewEvent[]) =>
   given(companyRegistered(), event('TillRegistered', { id: 5, name: 'Balcão', x: 'x', y: 'y' }), ...events)
-const tillAfter = async (...events: Parameters<typeof given>) =>
-  (await (await after(...events)).rows(tillById(5))).get(tillById(5))
+const tillAfter = async (...events: NewEvent[]) => (await (await after(...events)).rows(tillById(5))).get(tillById(5))
 
 describe('tills projection', () => {
   it('begins with nothing, and the till’s number is its id', async () => {

@@ -209,7 +209,8 @@ describe('drawer of the panel at this till', () => {
   const closing = { kind: 'cash', element: { kind: 'closed', session_id: 'g1' } } as unknown as Recorded
 
   it('is moved by its owner; the till’s own one by all its operators [TILL-1347]', () => {
-    const sessionsOf = (of: Drawer) => [ana, bia].map((current = null) => drawerOf({ drawer: of, current })?.sessionId)
+    const sessionsOf = (of: Drawer) =>
+      [ana, bia].map((current) => drawerOf({ drawer: of, current: current ?? null })?.sessionId)
     expect(sessionsOf(drawer)).to.deep.equal(['g1', 'g1'])
     expect(sessionsOf({ ...drawer, ownerId: 1 })).to.deep.equal(['g1', undefined])
   })
