@@ -335,6 +335,8 @@ export interface CashSessionObject {
   readonly updated_at: string
 }
 
+export const firstName = (name: string | null): string | null => name?.split(' ')[0] ?? null
+
 /** `Gaveta de Bruno, 28/11, manhã`; without an opening by its closing, or when it became known. */
 export function nameSession(
   { opened_at, closed_at, created_at }: Pick<CashSessionState, 'opened_at' | 'closed_at' | 'created_at'>,
@@ -344,7 +346,7 @@ export function nameSession(
   const at = inZone(new Date(opened_at ?? closed_at ?? created_at).toISOString(), timezone)
   const hour = Number(at.slice(11, 13))
   const part = hour < 5 ? 'madrugada' : hour < 12 ? 'manhã' : hour < 18 ? 'tarde' : 'noite'
-  const whose = owner === null ? '' : ` de ${owner.split(' ')[0]}`
+  const whose = owner === null ? '' : ` de ${firstName(owner)}`
   return `Gaveta${whose}, ${at.slice(8, 10)}/${at.slice(5, 7)}, ${part}`
 }
 

@@ -7,10 +7,11 @@ import {
   type CashSessionObject,
   type CashSessionState,
   cashSessionObject,
+  firstName,
   nameSession,
   type ShownSession,
 } from '#projections/cash-sessions.ts'
-import { type CashTakings, largestDifference, TAKINGS } from '#projections/cash-takings.ts'
+import { type CashTakings, cashByWay, largestDifference, TAKINGS } from '#projections/cash-takings.ts'
 import type { FilterValues } from '#records/field.ts'
 import type { CASH_SESSION_FILTERS } from '#records/list-filters.ts'
 import { type ListOrder, moneySum } from './list-statement.ts'
@@ -114,6 +115,9 @@ export interface DrawerChoice {
   readonly session_id: string
   readonly owner: number | null
   readonly name: string
+  /** First name of the owner. */
+  readonly owner_name: string | null
+  readonly opened_at: string | null
 }
 
 /** The open drawers that a user may see, the latest first. */
@@ -124,8 +128,9 @@ export async function listOpenDrawers(reader: Reader, timezone: string): Promise
       where t.company_id = $1 and t.closed_at is null order by t.id desc limit ${MAX_OFFERED}`,
   })
   return rows.map(({ state, owner, owner_name }) => ({
-    ...{ id: state.id, session_id: state.session_id, owner },
+    ...{ id: state.id, session_id: state.session_id, owner, opened_at: state.opened_at },
     name: nameSession(state, owner_name, timezone),
+    owner_name: firstName(owner_name),
   }))
 }
 
@@ -255,10 +260,15 @@ const MAX_SHOWN = 20
 /** A closed session with a difference beyond the tolerance. */
 export interface CashDifference {
   readonly id: number
-  /** By the till's clock. */
-  readonly closed_at: string | null
+  readonly name: string
+  /** First name of the user whose drawer it is. */
+  readonly owner: string | null
+  /** By the till's clock; without an opening, when it was closed. */
+  readonly opened_at: string
   /** The largest one, signed. */
   readonly difference: string
+  /** Of the cash; null if it was not counted. */
+  readonly in_drawer: string | null
 }
 
 /**
@@ -266,7 +276,7 @@ export interface CashDifference {
  * one. $1 company, $2 recorded since, $3 tolerance in cents.
  */
 const CANDIDATES = `
-  select t.doc as state, ${TAKINGS} as takings
+  select t.doc as state, ${TAKINGS} as takings, ${OWNER_NAME} as owner_name
   from ${t.cash_sessions} t
   where t.company_id = $1 and t.closed_recorded_at is not null and t.closed_recorded_at >= $2::timestamptz
     and t.difference_cents is not null and (t.difference_cents > $3::bigint or ${IS_LATE})
@@ -279,17 +289,24 @@ const size = (amount: string): bigint => {
 }
 
 /** Sessions closed since an instant (UTC) with a difference beyond the tolerance that is not explained, as of now. */
-export async function findCashDifferences(reader: Reader, since: string): Promise<CashDifference[]> {
-  const { rows } = await reader.query<{ readonly state: CashSessionState; readonly takings: CashTakings }>({
+export async function findCashDifferences(reader: Reader, since: string, timezone: string): Promise<CashDifference[]> {
+  const { rows } = await reader.query<Pick<Shown, 'state' | 'takings' | 'owner_name'>>({
     name: 'cash_differences',
     text: CANDIDATES,
     values: [since, CASH_TOLERANCE_CENTS],
   })
-  const differing = rows.flatMap(({ state, takings }) => {
+  const differing = rows.flatMap(({ state, takings, owner_name }) => {
     const difference = largestDifference(state, takings)
     if (difference === null || size(difference) <= BigInt(CASH_TOLERANCE_CENTS)) return []
     if (state.explained?.difference === difference) return []
-    return { id: state.id, closed_at: state.closed_at, difference }
+    return {
+      id: state.id,
+      name: nameSession(state, owner_name, timezone),
+      owner: firstName(owner_name),
+      opened_at: state.opened_at ?? state.closed_at ?? state.created_at,
+      difference,
+      in_drawer: cashByWay(state, takings)[0]?.difference ?? null,
+    }
   })
   return differing.slice(0, MAX_SHOWN)
 }

@@ -249,9 +249,12 @@ const ITEMS = `select key, sum(sales) as count, sum(cents) as cents, sum(quantit
   `select key, 0 as sales, -cents as cents, -thousandths as quantity from (${returnedItemsSql(FROM, TO)}) r`,
 ].join(' union all ')}) s group by key`
 
+/** `a`: how far the rollup reaches; `w`: the bounds of coarse spans. */
+const REACH = `with a as (select * from ${t.rollup_states} where company_id = $1), w as materialized (${WIDE_BOUNDS})`
+
 const SOLD_QUANTITIES = {
   name: 'sold_quantities',
-  text: `with a as (select * from ${t.rollup_states} where company_id = $1), w as materialized (${WIDE_BOUNDS})
+  text: `${REACH}
     select key, quantity::text as quantity from (${ITEMS}) each where key = any($3::text[])`,
 }
 
@@ -264,6 +267,54 @@ export async function soldQuantities(
   const values = [bounds, ids.map(String)]
   const { rows } = await reader.query<{ key: string; quantity: string }>({ ...SOLD_QUANTITIES, values })
   return new Map(rows.map(({ key, quantity }) => [Number(key), BigInt(quantity)]))
+}
+
+/** Items of which the stock is less than a day's part of what was sold in the days; `$3` is their number, in thousandths. */
+const SHORT_STOCKS = {
+  name: 'short_stocks',
+  text: `${REACH}
+    select i.id, i.doc ->> 'name' as name, s.stock::text as stock
+    from (${ITEMS}) each
+    join ${t.item_stocks} s on s.company_id = $1 and s.id = nullif(each.key, '')::bigint
+    join ${t.catalog_items} i on i.company_id = $1 and i.id = s.id
+    where i.deleted_at is null and s.stock > 0 and s.stock * $3::bigint < each.quantity
+    order by s.stock / each.quantity, i.id limit ${MOST_NAMED}`,
+}
+
+/** Stocked items, the shortest first. */
+export async function findShortStocks(
+  reader: Reader,
+  bounds: readonly [from: string, to: string],
+  days: number,
+): Promise<readonly { readonly id: number; readonly name: string; readonly stock: string }[]> {
+  const { rows } = await reader.query<{ id: number; name: string; stock: string }>({
+    ...SHORT_STOCKS,
+    values: [bounds, days * 1_000],
+  })
+  return rows
+}
+
+/** SQL: the rollup has all sales of the ledger. */
+const IS_COMPLETE = `coalesce((select is_filled and coalesce((
+        select (s.changed_at, s.revision) <= (a.changed_at, a.revision) from ${t.sales} s where s.company_id = $1
+        order by s.changed_at desc, s.revision desc limit 1), true) from a), false)`
+
+const TAKINGS = {
+  name: 'takings_by_bar',
+  text: `${REACH}
+    select width_bucket(span, $2::timestamptz[]) as n, sum(cents)::text as cents, ${IS_COMPLETE} as is_complete
+    from ${ofKind('sale')} group by 1`,
+}
+
+/** Cents of the completed sales of each bar; null while the rollup lacks sales. */
+export async function sumTakings(reader: Reader, bounds: SalesPeriod['bounds']): Promise<readonly bigint[] | null> {
+  const { rows } = await reader.query<{ n: number; cents: string; is_complete: boolean }>({
+    ...TAKINGS,
+    values: [bounds],
+  })
+  if (rows.some(({ is_complete }) => !is_complete)) return null
+  const byBar = new Map(rows.map(({ n, cents }) => [n, BigInt(cents)]))
+  return bounds.slice(1).map((_, place) => byBar.get(place + 1) ?? 0n)
 }
 
 const listed = (figures: string): string => `coalesce((
@@ -312,7 +363,7 @@ const BAR_FIGURES = `coalesce(sum(count), 0) as count, ${BAR_SUMS.map((name) => 
 
 const SALES_SUMS = {
   name: 'panel_sales_sums',
-  text: `with a as (select * from ${t.rollup_states} where company_id = $1), w as materialized (${WIDE_BOUNDS})
+  text: `${REACH}
     select
       coalesce((select json_agg(b) from (
         select n, ${BAR_FIGURES} from (
@@ -341,9 +392,7 @@ const SALES_SUMS = {
       ${listed(netBy('origin', 't.origin'))} as origins,
       ${listed(netBy('seller', sellerKeySql('t')))} as sellers,
       (select min(sold_at) from ${t.sales} where company_id = $1) as first_sold_at,
-      coalesce((select is_filled and coalesce((
-        select (s.changed_at, s.revision) <= (a.changed_at, a.revision) from ${t.sales} s where s.company_id = $1
-        order by s.changed_at desc, s.revision desc limit 1), true) from a), false) as is_complete`,
+      ${IS_COMPLETE} as is_complete`,
 }
 
 /** A row of JSON, in which sums are texts. */

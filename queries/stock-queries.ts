@@ -23,6 +23,7 @@ import {
   type Page,
   type Paging,
 } from './record-queries.ts'
+import { findShortStocks } from './sales-sums.ts'
 import { t } from './table-names.ts'
 
 type InventoryFilters = FilterValues<typeof INVENTORY_FILTERS>
@@ -236,6 +237,15 @@ export async function stockCovers(
       return [id, stockCover(all, toBigThousandths(sold))]
     }),
   )
+}
+
+/** Products whose stock lasts less than a day, the shortest first; of many the first of them. */
+export async function listEndingToday(reader: Reader, calendar: Calendar) {
+  const day = (n: number) => startOfDay(addDays(calendar.today, n), calendar.timezone)
+  const items = await findShortStocks(reader, [day(1 - DAYS), day(1)], DAYS)
+  if (items.length === 0) return []
+  const covers = await stockCovers(reader, items, calendar)
+  return items.filter(({ id }) => covers.get(id)?.days_of_stock === 0)
 }
 
 /** A product whose stock is at its minimum or less, as the API returns it. */

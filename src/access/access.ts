@@ -15,6 +15,7 @@ import { createPeople, type People } from './company-users.ts'
 import type { Mailer } from './email.ts'
 import { createLogin, type Login } from './login.ts'
 import { type AddressLimit, createAddressLimit, createMinuteLimit, type MinuteLimit } from './login-limits.ts'
+import { createMorningMails, type MorningMails } from './morning-mails.ts'
 import {
   createFirstRun,
   createInvitations,
@@ -67,6 +68,7 @@ export interface Access {
   readonly invitations: Invitations
   readonly firstRun: FirstRun
   readonly passwordLinks: PasswordLinks
+  readonly morningMails: MorningMails
   readonly sharedLinks: SharedLinks
   readonly secondFactors: SecondFactors
   readonly companiesOf: People['companiesOf']
@@ -108,6 +110,7 @@ export function createAccess(options: AccessOptions): Access {
     invitations: createInvitations(links),
     firstRun: createFirstRun(options),
     passwordLinks: createPasswordLinks(links),
+    morningMails: createMorningMails(options.pool, options.mailer),
     sharedLinks: createSharedLinks(options),
     secondFactors: createSecondFactors(links),
     companiesOf: createPeople(gate).companiesOf,

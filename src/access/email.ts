@@ -87,7 +87,7 @@ function brandedHtml(text: string, { name, logoUrl, color }: ShopBrand): string 
 }
 
 /** Subject and text of an e-mail. */
-interface EmailMessage {
+export interface EmailMessage {
   readonly subject: string
   readonly text: string
   readonly html?: string | undefined
@@ -111,6 +111,29 @@ ${shop.name} convidou você para entrar na empresa no Tillbook. Abra este link p
 ${link}
 
 Se não conhece a empresa, ignore esta mensagem: nada acontece.
+
+Tillbook
+`,
+    },
+    shop,
+  )
+
+/** What to know at opening, each sentence with its page; `page` ends the mails. */
+export const morningEmail = (
+  shop: ShopBrand,
+  { name, hour, page }: { readonly name: string; readonly hour: number; readonly page: string },
+  sentences: readonly { readonly text: string; readonly url: string }[],
+): EmailMessage =>
+  brandedEmail(
+    {
+      subject: `Bom dia: ${shop.name}`,
+      text: `Bom dia, ${name}.
+
+${sentences.map(({ text, url }) => `${text}\n\n${url}`).join('\n\n')}
+
+Você pediu este resumo às ${hour}h. Para mudar a hora ou não receber mais:
+
+${page}
 
 Tillbook
 `,

@@ -88,7 +88,7 @@ export function createPageContext(
   const search = new URLSearchParams(request.originalUrl.split('?').slice(1).join('?'))
   const { feito, ...query } = Object.fromEntries([...search].reverse())
   const { companyId, timezone, today } = session
-  const primary = new Reader(companyId, presentSource(context.reads.poolOf(companyId)), sightOf(session))
+  const primary = new Reader(companyId, presentSource(context.reads.poolOf(companyId)), toSight(session))
   return {
     context,
     session,
@@ -103,13 +103,15 @@ export function createPageContext(
 }
 
 /** Without `see_all_sales`, users see their own sales of the company's today (ROLE-105). */
-function ownSalesOf({ permissions, userId, today, timezone }: PanelSession): OwnSales | null {
+function ownSalesOf({ permissions, userId, today, timezone }: SeeingUser): OwnSales | null {
   if (may(permissions, 'see_all_sales')) return null
   return { userId, from: startOfDay(today, timezone), to: startOfDay(addDays(today, 1), timezone) }
 }
 
-/** What the role of a session sees. */
-const sightOf = (session: PanelSession): Sight => ({
+type SeeingUser = Pick<PanelSession, 'permissions' | 'seesPersonalData' | 'userId' | 'today' | 'timezone'>
+
+/** What the role of a user sees. */
+export const toSight = (session: SeeingUser): Sight => ({
   hidesPersons: !session.seesPersonalData,
   hidesCosts: !may(session.permissions, 'see_costs'),
   hidesPayables: !may(session.permissions, 'see_payables'),

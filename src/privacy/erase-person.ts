@@ -204,6 +204,10 @@ const END_ACCESS = [
     text: 'delete from ops.user_pins where company_id = $1 and user_id = any($2::bigint[])',
   },
   {
+    name: 'delete_mornings_of_users',
+    text: 'delete from ops.morning_mails where company_id = $1 and user_id = any($2::bigint[])',
+  },
+  {
     name: 'end_invitations_of_users',
     text: 'update ops.invitations set token_hash = null where company_id = $1 and user_id = any($2::bigint[])',
   },

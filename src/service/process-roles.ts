@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { Logger } from 'pino'
 import { createMailer, type Mailer } from '#access/email.ts'
+import { startMorningMails } from '#access/morning-mails.ts'
 import { tellTailsOnSchedule } from '#access/till-access.ts'
 import { switchOffWebhook } from '#commands/webhook-commands.ts'
 import type { Config } from '#config/config.ts'
@@ -22,6 +23,7 @@ import { runAsSystem } from '#ledger/write/run.ts'
 import { purge, type Repetition, type RetentionRule, repeat } from '#lib/background-loops.ts'
 import type { LogError } from '#lib/errors.ts'
 import { newId } from '#lib/ids.ts'
+import { writeMorningEmail } from '#panel/pages/good-morning.tsx'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import { type ProviderConnector, startRenewals } from '#payments/store-connections.ts'
 import { startSweep } from '#payments/sweep.ts'
@@ -97,9 +99,16 @@ export function startDispatcher({
     onRecorded: metrics.onAttempts,
     log,
   })
+  const mailer = config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM)
+  const mornings =
+    mailer &&
+    startMorningMails({
+      ...{ pool: core.pool, mailer, log },
+      write: (subscriber) => writeMorningEmail(core.pool, subscriber, config.PUBLIC_URL),
+    })
   const notices = startEmailNotifications({
     pool: core.pool,
-    mailer: config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM),
+    mailer,
     publicUrl: config.PUBLIC_URL,
     log,
     warn: (message, details) => logger.warn(details, message),
@@ -124,7 +133,7 @@ export function startDispatcher({
   )
   return {
     async stop() {
-      await Promise.all([webhooks.stop(), notices.stop(), sweep.stop(), renewals?.stop()])
+      await Promise.all([webhooks.stop(), mornings?.stop(), notices.stop(), sweep.stop(), renewals?.stop()])
     },
   }
 }

@@ -39,6 +39,7 @@ const COST = new RegExp(SAMPLE_COST.replace('.', '[.,]'))
 const FORMS_OF_AUDITORS = [
   '/conta/senha',
   '/conta/pin',
+  '/conta/bom-dia',
   '/conta/encerrar-sessoes',
   ...['aplicativo', 'chave', 'codigos', 'remover'].map((page) => `/conta/verificacao/${page}`),
   '/empresas',

@@ -483,7 +483,7 @@ describe('panel: own sales of today', () => {
     await till.post('/sync/cash', {
       movements: [movement('opened', 90), movement('closed', null, { counted: { cash: 10 } })],
     })
-    expect(await page(manager, '')).to.match(/caixa fechado em .* com diferença/)
+    expect(await page(manager, '')).to.match(/Gaveta de Operador, .*, com diferença de/)
     expect(await page(clerk, '')).not.to.include('com diferença')
     expect(await page(manager, '/caixas')).to.include('Gavetas abertas agora')
     expect(await page(clerk, '/caixas')).not.to.include('Gavetas abertas agora')

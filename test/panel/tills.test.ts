@@ -68,7 +68,7 @@ describe('panel: tills', () => {
     it('names a session with a difference beyond the tolerance on the start page', async () => {
       await send(movement('opened', 10), movement('closed', null, { counted: { cash: 4 } }))
       const start = async () => textIn((await user.get('/painel')).html)
-      expect(await start()).to.match(/caixa fechado em [\d/]+ [\d:]+ com diferença de −R\$ 6,00/)
+      expect(await start()).to.match(/Gaveta de \S+, \d\d\/\d\d, \S+, com diferença de −R\$ 6,00 para explicar/)
       // A late movement explains a part of it.
       await send(movement('out', 1))
       expect(await start()).not.to.include('com diferença')

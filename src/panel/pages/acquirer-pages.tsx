@@ -36,8 +36,8 @@ export const FeeFigure = ({ of, cents }: { readonly of: string; readonly cents: 
 )
 
 /** What acquirers pay. */
-const NetFigure = ({ cents }: { readonly cents: bigint }) => (
-  <Figure name="a-receber" of="operadoras">
+const NetFigure = ({ of = 'operadoras', cents }: { readonly of?: string; readonly cents: bigint }) => (
+  <Figure name="a-receber" of={of}>
     {formatCents(cents)}
   </Figure>
 )
@@ -79,7 +79,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
   const body = (
     <>
       <Stats>
-        <Stat label="Hoje" value={formatCents(within(today).net)} />
+        <Stat label="Hoje" value={<NetFigure of="operadoras/hoje" cents={within(today).net} />} />
         <Stat label="Em 7 dias" value={formatCents(within(week.to).net)} />
         <Stat
           label={`De ${formatDay(from)} a ${formatDay(to)}`}

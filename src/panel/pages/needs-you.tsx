@@ -37,7 +37,7 @@ interface TodoProps extends RefusedUploads, PendingOrders {
   readonly timezone: string
   readonly today: string
   /** Closed cash sessions with a difference beyond the tolerance. */
-  readonly cash: readonly CashDifference[]
+  readonly cash: readonly Pick<CashDifference, 'id' | 'name' | 'difference'>[]
   /** Rows that differ from the ledger; only owners see these two. */
   readonly differing: number
   readonly failing: readonly FailingEndpoint[]
@@ -145,11 +145,11 @@ export const Todo = (props: TodoProps) => {
       tone: 'bad',
     }),
     ...refusedTasks(props),
-    ...cash.map<Task>(({ id, closed_at, difference }) => ({
+    ...cash.map<Task>(({ id, name, difference }) => ({
       to: `/caixas/sessoes/${id}`,
       tone: 'bad',
       count: 1,
-      words: `caixa fechado${closed_at ? ` em ${formatDateTime(closed_at, timezone)}` : ''} com diferença de ${formatMoney(difference)}`,
+      words: `${name}, com diferença de ${formatMoney(difference)} para explicar`,
     })),
     ...task(alarmed, ['pedido com alerta não lido', 'pedidos com alertas não lidos'], {
       to: '/loja?alarm=open',
@@ -228,7 +228,7 @@ export async function loadTodo(visit: PageContext, { accounts, stock }: Loaded):
   const seesPayables = may(session.permissions, 'see_payables')
   const [refusedUploads, cash, pendingOrders, check, failing, unpayable, ...others] = await Promise.all([
     countRefusedUploads(visit),
-    seesAllSales ? findCashDifferences(reader, startOfDay(addDays(today, -CASH_DAYS), timezone)) : [],
+    seesAllSales ? findCashDifferences(reader, startOfDay(addDays(today, -CASH_DAYS), timezone), timezone) : [],
     countPendingOrders(reader, session.companysTime),
     seesAll ? findTableCheck(primary) : null,
     seesAll ? failingEndpoints(primary) : [],

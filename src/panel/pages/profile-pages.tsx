@@ -15,6 +15,7 @@ import { ButtonForm } from '../ui/form-fields.tsx'
 import { buttonRoute, formPages } from '../ui/form-pages.tsx'
 import { ListTable } from '../ui/list-table.tsx'
 import { Card, Facts, PanelBadge } from '../ui/page-parts.tsx'
+import { MORNING_PATH, morningPages } from './good-morning.tsx'
 import { SecondFactorsCard, toPasswordRefusal } from './second-factor-pages.tsx'
 
 type NamePatterns = readonly (readonly [word: RegExp, name: string])[]
@@ -172,6 +173,7 @@ const showProfile = async (visit: PageContext): Promise<PanelPage> => ({
   more: [
     { label: 'Trocar senha', to: `${PATH}/senha` },
     { label: 'Definir PIN', to: `${PATH}/pin` },
+    { label: 'Bom dia por e-mail', to: MORNING_PATH },
     { label: 'Trocar de empresa', to: '/empresas' },
   ],
 })
@@ -223,4 +225,5 @@ export const profilePages: readonly PanelRoute[] = [
     schema: PinForm,
     act: (submission, _session, input) => setPin(submission, input),
   }),
+  ...morningPages,
 ]

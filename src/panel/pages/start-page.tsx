@@ -13,6 +13,7 @@ import { Card, Chips, PanelBadge, Stat, Stats } from '../ui/page-parts.tsx'
 import { AfterAcquirers, loadKeptAmounts } from './acquirer-pages.tsx'
 import { OpenFigure, OverdueFigure } from './debtor-pages.tsx'
 import { FirstStepsCard } from './first-steps-pages.tsx'
+import { GoodMorning, sayGoodMorning } from './good-morning.tsx'
 import { loadTodo, Todo } from './needs-you.tsx'
 import { namesOfSellers } from './sale-parts.tsx'
 import { PERIODS, parsePeriod, readSalesRollups, type StartPeriod, type WrongRange } from './start-period.ts'
@@ -51,8 +52,9 @@ const StockTodo = ({ stock: { out, low, items } }: { readonly stock: LowStock })
 const OWN_SALES_ONLY = 'Suas vendas de hoje.'
 const SHORT_ITEMS = 10
 
-/** Id of the live part, which is in the URL of its refresh. */
+/** Ids of the live parts; the first is in the URL of their refresh. */
 const FIGURES = 'agora'
+const TODAY = 'hoje'
 
 /**
  * Start page. With JavaScript it is refreshed when the ledger moves: figures, chart and tables together, so that they
@@ -70,9 +72,12 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
   const seesAll = may(session.permissions, 'see_company')
   const seesCosts = may(session.permissions, 'see_costs')
   const seesPayables = may(session.permissions, 'see_payables')
-  const [head, sums, accounts, kept, stock, steps] = await Promise.all([
+  const { permissions, userId } = session
+  const [head, [sums, morning], accounts, kept, stock, steps] = await Promise.all([
     readModelHead(reader),
-    readSalesRollups(visit, (reader) => salesSums(reader, period)),
+    readSalesRollups(visit, (reader) =>
+      Promise.all([salesSums(reader, period), sayGoodMorning({ reader, permissions, userId, calendar: readModel })]),
+    ),
     openAccounts(reader, readModel),
     loadKeptAmounts(visit, period),
     lowStock(reader, SHORT_ITEMS),
@@ -85,6 +90,9 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
   )
   const body = (
     <Live visit={visit} since={head.revision}>
+      <div id={TODAY}>
+        <GoodMorning sentences={morning} />
+      </div>
       {seesAllSales ? <Periods period={period} wrong={wrong} asked={asked} /> : <p class="hint">{OWN_SALES_ONLY}</p>}
       {em && <OnlyNow moment={em} />}
       <div
@@ -92,6 +100,7 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
         hx-get={link('/', { ...asked, parte: FIGURES })}
         hx-trigger="mudou from:body throttle:1s"
         hx-select={`#${FIGURES}`}
+        hx-select-oob={`#${TODAY}`}
         hx-target={`#${FIGURES}`}
         hx-swap="outerHTML"
       >

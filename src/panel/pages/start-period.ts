@@ -81,20 +81,14 @@ export function parsePeriod(asked: QueryValues, calendar: Calendar, now: string)
   }
 }
 
-const WEEKDAYS = [
-  'no domingo passado',
-  'na segunda passada',
-  'na terça passada',
-  'na quarta passada',
-  'na quinta passada',
-  'na sexta passada',
-  'no sábado passado',
-]
+export const WEEKDAYS = ['domingo', 'segunda', 'terça', 'quarta', 'quinta', 'sexta', 'sábado'] as const
 
 /** The same weekday of the week before. */
 function weekdayBefore(day: string): string {
   const before = addDays(day, -7)
-  return `${WEEKDAYS[new Date(`${before}T00:00:00Z`).getUTCDay()]} (${formatDay(before).slice(0, 5)})`
+  const weekday = WEEKDAYS[new Date(`${before}T00:00:00Z`).getUTCDay()] ?? ''
+  const last = weekday.endsWith('a') ? `na ${weekday} passada` : `no ${weekday} passado`
+  return `${last} (${formatDay(before).slice(0, 5)})`
 }
 
 function rangeOf({ de = '', ate = '' }: QueryValues, calendar: Calendar, now: string): StartPeriod | WrongRange {

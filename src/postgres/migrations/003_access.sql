@@ -230,6 +230,21 @@ comment on column ops.shared_links.nonce is 'Random. The token is made of it wit
 comment on column ops.shared_links.made_by is 'The user who made it.';
 create index shared_links_alive on ops.shared_links (company_id, expires_at) where token_hash is not null;
 
+create table ops.morning_mails (
+  company_id bigint not null,
+  user_id bigint not null,
+  hour smallint check (hour between 0 and 23),
+  next_at timestamptz,
+  leased_until timestamptz,
+  tries integer not null,
+  sent_day date,
+  primary key (company_id, user_id)
+);
+comment on table ops.morning_mails is 'Users who asked for the morning by e-mail.';
+comment on column ops.morning_mails.hour is 'Of the company''s day; null once the user ended it.';
+comment on column ops.morning_mails.sent_day is 'Day of the company on which the last one was sent.';
+create index morning_mails_due on ops.morning_mails (next_at);
+
 create table ops.user_pins (
   company_id bigint not null,
   user_id bigint not null,

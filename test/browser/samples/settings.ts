@@ -32,6 +32,7 @@ export const settingsSamples: Samples = {
   '/conta': async () => '/conta',
   '/conta/senha': async () => '/conta/senha',
   '/conta/pin': async () => '/conta/pin',
+  '/conta/bom-dia': async () => '/conta/bom-dia',
   ...Object.fromEntries(secondFactors),
   '/empresas': async () => '/empresas',
   '/primeiros-passos': async () => '/primeiros-passos',
