@@ -8,7 +8,8 @@ import {
   seesPersons,
   toRolePermissions,
 } from '#domain/rights.ts'
-import { createRoundRobin, isOpen, type Repetition, repeat, roundRobinOrder } from '#lib/background-loops.ts'
+import { isOpenCompany } from '#ledger/ledgers.ts'
+import { createRoundRobin, type Repetition, repeat, roundRobinOrder } from '#lib/background-loops.ts'
 import { companysTimeSql, MASKED_NAME } from '#projections/companies.ts'
 import type { EmailMessage, Mailer, ShopBrand } from './email.ts'
 import type { SessionsOf } from './open-sessions.ts'
@@ -99,7 +100,7 @@ const TAKE = {
   text: `
 with due as (
   select company_id, user_id from ops.morning_mails
-  where next_at <= clock_timestamp() and (leased_until is null or leased_until <= clock_timestamp()) and ${isOpen('company_id')}
+  where next_at <= clock_timestamp() and (leased_until is null or leased_until <= clock_timestamp()) and ${isOpenCompany('company_id')}
   order by ${roundRobinOrder('company_id', '$1')}, next_at limit 1 for update skip locked
 ), taken as (
   update ops.morning_mails m set leased_until = clock_timestamp() + interval '${LEASE_SECONDS} seconds', tries = m.tries + 1

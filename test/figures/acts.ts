@@ -31,6 +31,8 @@ export type Act =
     }
   /** A session of the drawer of the second till. */
   | { do: 'drawer'; step: 'opened' | 'in' | 'out' | 'closed'; cents: number }
+  /** The same in the panel. */
+  | { do: 'panel-drawer'; step: 'opened' | 'in' | 'out' | 'closed'; cents: number }
   | { do: 'cancel'; sale: number }
   | {
       do: 'return'
@@ -61,6 +63,8 @@ export type Act =
     }
   | { do: 'pay'; side: 'receivables' | 'payables'; account: number; method: 'cash' | 'debit_card'; isHalf: boolean }
   | { do: 'unpay'; account: number }
+  /** A link over what is open of a receivable. */
+  | { do: 'charge'; account: number; isPaid: boolean }
   /** A customer or supplier is deleted, with its open accounts. */
   | { do: 'delete'; side: 'receivables' | 'payables'; party: number }
   | { do: 'undo'; back: number }
@@ -100,6 +104,14 @@ const act: fc.Arbitrary<Act> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('unpay' as const), account: fc.nat(9) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('charge' as const),
+      account: fc.nat(9),
+      isPaid: fc.constantFrom(true, true, false),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('delete' as const), side, party: fc.nat(1) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('undo' as const), back: fc.nat(9) }) },
   {
@@ -131,7 +143,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   {
     weight: 3,
     arbitrary: fc.record({
-      do: fc.constant('drawer' as const),
+      do: fc.constantFrom('drawer' as const, 'panel-drawer' as const),
       step: fc.constantFrom('opened' as const, 'opened' as const, 'in' as const, 'out' as const, 'closed' as const),
       cents: fc.integer({ min: 1, max: 20_000 }),
     }),

@@ -17,6 +17,8 @@ export async function companyPlaces(shop: FiguresCompany): Promise<FiguresPlace[
     ...(await accountPlaces(shop, start, 'receivables')),
     ...(await accountPlaces(shop, start, 'payables')),
     ...(await acquirerPlaces(shop, start)),
+    ...(await morningPlaces(shop, start)),
+    ...(await monthPlaces(shop)),
   ]
 }
 
@@ -228,6 +230,85 @@ async function accountPlaces(
       name: `lista de cadastros, somada: ${side}`,
       shows: [],
       figures: { [`lista.${side}`]: rounded(sumOf(people, ofParties('em-aberto'))) },
+    },
+  ]
+}
+
+/** What the start page says at opening, where it says it. */
+async function morningPlaces({ company, user }: FiguresCompany, start: Figures): Promise<FiguresPlace[]> {
+  const said = Object.entries(start).filter(([name]) => /\.quebra$|^operadoras\/hoje\./.test(name))
+  const sessions = (await company.get('/cash-sessions?limit=200')).body.data as Json[]
+  const lacking = sessions.map(({ id, difference }) => [`gaveta/${id}.quebra`, Math.abs(number(difference ?? '0'))])
+  const due = figuresIn((await user.get('/painel/contas-a-receber/operadoras')).html)
+  const today = 'operadoras/hoje.a-receber'
+  return [
+    { name: 'bom dia', shows: [], figures: Object.fromEntries(said) },
+    { name: 'bom dia: GET /cash-sessions', shows: [], figures: Object.fromEntries(lacking) },
+    { name: 'bom dia: a receber das operadoras', shows: [], figures: { [today]: due[today] ?? 0 } },
+  ]
+}
+
+const inCents = (amount: string | number): number => Math.round(Number(amount) * 100)
+
+/** Sums of the accounts of a side in a month, as their records have them. */
+function monthOfAccounts(accounts: readonly Json[], month: string, [paid, due]: readonly [string, string]): Figures {
+  const sums = { [paid]: 0, [due]: 0 }
+  for (const { status, due_date, open_amount, payments } of accounts) {
+    if (status === 'pending' && due_date.startsWith(month)) sums[due] = (sums[due] ?? 0) + inCents(open_amount)
+    for (const { kind, paid_at, received, reversed_at } of payments) {
+      if (kind !== 'payment') continue
+      if (paid_at.startsWith(month)) sums[paid] = (sums[paid] ?? 0) + inCents(received)
+      if (reversed_at?.startsWith(month)) sums[paid] = (sums[paid] ?? 0) - inCents(received)
+    }
+  }
+  return Object.fromEntries(Object.entries(sums).map(([name, cents]) => [`mes.${name}`, cents / 100]))
+}
+
+/** The month for the accountant: its page, the sum of its days, the API and the accounts. */
+async function monthPlaces({ company, user, today }: FiguresCompany): Promise<FiguresPlace[]> {
+  const month = today().slice(0, 7)
+  const page = figuresIn((await user.get(`/painel/fechamento-do-mes/${month}`)).html)
+  const { sales, receivables, payables } = (
+    await company.get(`/finance/summary?from=${month}-01&to=${addDays(`${month}-01`, 30)}`)
+  ).body.data
+  const listed = async (side: string) => (await company.get(`/finance/${side}?limit=200`)).body.data as Json[]
+  const [received, paid] = [
+    ['contas-recebidas', 'a-receber-do-mes'],
+    ['contas-pagas', 'a-pagar-do-mes'],
+  ] as const
+  const names = [...received, ...paid]
+  return [
+    {
+      name: 'fechamento do mês',
+      shows: [],
+      figures: {
+        ...Object.fromEntries(names.map((name) => [`mes.${name}`, page[`mes/${month}.${name}`] ?? 0])),
+        'mes.liquido': page['total.liquido'] ?? 0,
+      },
+    },
+    {
+      name: 'fechamento do mês: soma dos dias',
+      shows: [],
+      figures: { 'mes.liquido': rounded(sumOf(page, /^dia\/.*\.liquido$/)) },
+    },
+    {
+      name: 'mês: GET /finance/summary',
+      shows: [],
+      figures: {
+        'mes.liquido': number(sales.net),
+        'mes.contas-recebidas': number(receivables.settled.amount),
+        'mes.contas-pagas': number(payables.settled.amount),
+        'mes.a-receber-do-mes': number(receivables.pending.amount),
+        'mes.a-pagar-do-mes': number(payables.pending.amount),
+      },
+    },
+    {
+      name: 'mês: contas da API',
+      shows: [],
+      figures: {
+        ...monthOfAccounts(await listed('receivables'), month, received),
+        ...monthOfAccounts(await listed('payables'), month, paid),
+      },
     },
   ]
 }

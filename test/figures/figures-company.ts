@@ -111,6 +111,20 @@ export async function openFiguresCompany(api: TestApi, clock: DatabaseClock): Pr
 
   let session: string | null = null
 
+  /** Page of the drawer that is open in the panel. */
+  let page: string | null = null
+
+  async function panelDrawer({ step, cents }: Extract<Act, { do: 'panel-drawer' }>): Promise<boolean> {
+    if ((page === null) !== (step === 'opened')) return false
+    const amount = fromCents(cents).replace('.', ',')
+    const form = { opened: 'abrir', in: 'suprimento', out: 'sangria', closed: 'fechar' }[step]
+    const path = `${page ?? '/painel/caixas/sessoes'}/${form}`
+    const reply = await user.submit(path, step === 'closed' ? { other: amount } : { amount })
+    if (reply.status !== 303) throw new Error(`drawer: ${form} answered ${reply.status}`)
+    page = step === 'closed' ? null : String(reply.to).replace(/\?.*/, '')
+    return true
+  }
+
   async function drawer({ step, cents }: Extract<Act, { do: 'drawer' }>): Promise<boolean> {
     if ((session === null) !== (step === 'opened')) return false
     session ??= `gaveta-${++keys}`
@@ -307,7 +321,10 @@ export async function openFiguresCompany(api: TestApi, clock: DatabaseClock): Pr
     if (placed.status !== 201) return false
     const { id } = placed.body.data
     orders.push(id)
-    if (!isPaid) return true
+    return !isPaid || payOrder(id)
+  }
+
+  async function payOrder(id: number): Promise<boolean> {
     const body = { method: 'card', brand: 'visa', token: 'card-token-1', payer: { email: 'ana@example.com' } }
     const paid = await company.post(`/orders/${id}/payments`, body, { 'idempotency-key': `pagamento-${++keys}` })
     if (paid.status !== 201) throw new Error(`payment: ${paid.text}`)
@@ -346,6 +363,17 @@ export async function openFiguresCompany(api: TestApi, clock: DatabaseClock): Pr
     const headers = { 'idempotency-key': `pagamento-${++keys}` }
     // Accounts of sales are the till's.
     return (await company.post(`/finance/${side}/${found?.id}/payments`, body, headers)).status === 201
+  }
+
+  async function charge({ account, isPaid }: Extract<Act, { do: 'charge' }>): Promise<boolean> {
+    const found = await accountAt('receivables', account)
+    if (found?.status !== 'pending') return false
+    const path = `/painel/contas-a-receber/${found.id}/cobrar`
+    const { status, to } = await user.submit(path, found.customer_id === null ? { name: 'Ana' } : {})
+    if (status !== 303) throw new Error(`charge answered ${status}`)
+    const id = Number(/pedidos\/(\d+)/.exec(String(to))?.[1])
+    orders.push(id)
+    return !isPaid || payOrder(id)
   }
 
   async function unpay(place: number): Promise<boolean> {
@@ -397,6 +425,10 @@ export async function openFiguresCompany(api: TestApi, clock: DatabaseClock): Pr
         return upload(what)
       case 'drawer':
         return drawer(what)
+      case 'panel-drawer':
+        return panelDrawer(what)
+      case 'charge':
+        return charge(what)
       case 'cancel':
         return cancel(what.sale)
       case 'return':

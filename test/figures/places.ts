@@ -1,4 +1,4 @@
-import { dateInZone } from '#domain/instant.ts'
+import { addDays, dateInZone } from '#domain/instant.ts'
 import { fromCents, fromThousandths, percentOfCents, takePercent, toCents, toThousandths } from '#domain/money.ts'
 import { amountOfPart, type LinePart, shareDiscount } from '#domain/payment-rules.ts'
 import type { Json } from '../support/api.ts'
@@ -77,6 +77,12 @@ async function monthDay({ user }: FiguresCompany, day: string): Promise<FiguresP
   const figures = figuresIn((await user.get(`/painel/fechamento-do-mes/${day.slice(0, 7)}`)).html)
   const net = figures[`dia/${day}.liquido`] ?? 0
   return { name: 'fechamento do mês', shows: ['total.liquido'], figures: { 'total.liquido': net } }
+}
+
+/** What the start page says of yesterday; nothing if nothing was taken. */
+async function goodMorning({ user }: FiguresCompany): Promise<FiguresPlace> {
+  const figures = figuresIn((await user.get('/painel')).html)
+  return { name: 'bom dia', shows: [], figures: { 'total.faturado': figures['ontem.faturado'] ?? 0 } }
 }
 
 const OF_START = ['total.itens', 'total.taxas', 'total/', 'item/', 'canal/', 'vendedor/']
@@ -393,12 +399,14 @@ export async function placesOf(shop: FiguresCompany, from: string, to = from): P
     await file(shop, from, to),
   ]
   if (from !== to) return [...all, fromRecords(await recordsOf(shop), from, to)]
+  const morning = from === addDays(shop.today(), -1) ? [await goodMorning(shop)] : []
   const today = from === shop.today() ? figuresIn((await user.get('/painel/caixas')).html) : {}
   return [
     ...all,
     fromRecords(await recordsOf(shop), from, to),
     await monthDay(shop, from),
     ...(await closing(shop, from)),
+    ...morning,
     { name: 'caixas hoje', shows: [], figures: chosen(today, 'caixa/', 'gaveta/') },
   ]
 }

@@ -2,10 +2,11 @@ import { expect } from 'chai'
 import { h } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { createStore } from '#commands/store-commands.ts'
+import { revokeApiKey } from '#commands/webhook-commands.ts'
 import { dateInZone } from '#domain/instant.ts'
 import { FirstStepsCard } from '#panel/pages/first-steps-pages.tsx'
 import { Todo } from '#panel/pages/needs-you.tsx'
-import { storeImport } from '#privacy/stored-imports.ts'
+import { deleteImport, readImport, storeImport } from '#privacy/stored-imports.ts'
 import { offlineSaleOf, upload } from '../support/offline-sales.ts'
 import { alarmedOrder } from '../support/orders.ts'
 import { textIn, usePanelUser } from '../support/panel.ts'
@@ -96,6 +97,31 @@ describe('panel: start page', () => {
       .and.to.include('1 importação por terminar: Catálogo')
     expect(html.match(/chave de API/g)).to.have.length(1)
     expect(html).to.include(`/painel/integracoes/chaves/${id}"`).and.to.include('/painel/catalogo/importar/conferir')
+  })
+
+  it('drops each task with what ends it [PANEL-1303]', async () => {
+    const tomorrow = dateInZone(new Date(Date.now() + 86_400_000).toISOString(), 'America/Sao_Paulo')
+    const account = { description: 'Aluguel', amount: '10.00', due_date: tomorrow }
+    const accounts = ['payables', 'receivables'].map((side) => `/finance/${side}`)
+    const ids = await Promise.all(accounts.map(async (path) => (await company.post(path, account)).body.data.id))
+    const key = await company.newKey(['catalog:read'], new Date(Date.now() + 86_400_000).toISOString())
+    const owner = { companyId: company.id, userId: user.id }
+    await storeImport(api.core, owner, 'items', Buffer.from('Nome;Preço'))
+    await upload(await openTill(api.url, company), [offlineSaleOf({ total: 99 })])
+    const tasks = ['conta a pagar', 'conta a receber', 'chave de API', 'importação por terminar', 'venda recusada']
+    for (const words of tasks) expect(await shown()).to.include(words)
+    for (const [at, path] of accounts.entries()) {
+      const paid = { payment_method: 'pix', paid_at: new Date().toISOString() }
+      const reply = await company.post(`${path}/${ids[at]}/settle`, paid, { 'idempotency-key': `paga-${at}` })
+      expect(reply.status, reply.text).to.equal(200)
+    }
+    await company.run(revokeApiKey, { id: key.id })
+    const file = await readImport(api.core, owner, 'items')
+    await deleteImport(api.core.pool, owner, { uploadedAt: file?.uploadedAt ?? '' })
+    const [, refused = ''] =
+      /href="(\/painel\/caixas\/recusadas\/\d+)"/.exec((await user.get('/painel/caixas/recusadas')).html) ?? []
+    expect((await user.submit(refused, { note: 'engano' }, `${refused}/resolver`)).status).to.equal(303)
+    expect(await shown()).not.to.include('Precisa de você')
   })
 
   it('does not miss stock of a variant that has had none yet [PANEL-1304]', async () => {
