@@ -10,6 +10,7 @@ import type { Rows } from '#ledger/working-set.ts'
 import { type ItemRow, itemById } from '#projections/catalog.ts'
 import { type NewPrice, type PriceChangeObject, priceChangeById } from '#projections/price-changes.ts'
 import { permitAll, type RecordId } from './record-commands.ts'
+import { UNKNOWN_ITEM } from './stock-commands.ts'
 
 /** Items of one act; a form of the panel has a thousand fields. */
 export const MAX_PRICED_ITEMS = 900
@@ -18,13 +19,13 @@ const DAY_MS = 24 * 3600 * 1000
 /** How long ahead prices are scheduled, and how long after its moment an act may be undone. */
 const [SCHEDULE_DAYS, UNDO_DAYS] = [365, 30]
 
-/** `before` and `after` as the user saw them. */
+/** `before` and `after` as the user saw them; without them they follow from the rule, and an equal price is left out. */
 export const ChangePricesInput = z.strictObject({
   rule: PriceRule,
   /** Null: now. */
   starts_at: Instant.nullable(),
   items: z
-    .array(z.strictObject({ catalog_item_id: Id, before: Money, after: Money }))
+    .array(z.strictObject({ catalog_item_id: Id, before: Money.optional(), after: Money.optional() }))
     .min(1, 'marque ao menos um item')
     .max(MAX_PRICED_ITEMS, `no máximo ${MAX_PRICED_ITEMS} itens por vez`),
 })
@@ -42,11 +43,13 @@ export const changePrices = command<ChangePricesInput>({
     if (problem !== null) return refuseField('starts_at', problem)
     if (new Set(items.map(({ catalog_item_id }) => catalog_item_id)).size < items.length)
       return refuseField('items', 'um item aparece duas vezes')
-    const stale = items.filter((item) => !isAsShown(rows, rule, item))
+    const prices = newPrices(rows, rule, items)
+    if (isRefusal(prices)) return prices
+    const stale = prices.filter((price) => !isAsShown(rows, rule, price))
     if (stale.length > 0) return refuseStale(rows, stale)
     const id = nextId('price_change')
-    const planned = event('PriceChangePlanned', { id, rule, starts_at, prices: items })
-    return accept('created', planned.subject, [planned, ...(starts_at === null ? apply(rows, id, items) : [])])
+    const planned = event('PriceChangePlanned', { id, rule, starts_at, prices })
+    return accept('created', planned.subject, [planned, ...(starts_at === null ? apply(rows, id, prices) : [])])
   },
 })
 
@@ -58,6 +61,23 @@ function momentProblem(starts_at: string, now: string): string | null {
 const findItem = (rows: Rows, id: number): Readonly<ItemRow> | null => {
   const item = rows.get(itemById(id))
   return item && !item.deleted_at ? item : null
+}
+
+/** The items with their prices; what has none by the rule is named. */
+function newPrices(rows: Rows, rule: PriceRule, items: ChangePricesInput['items']): NewPrice[] | Refusal {
+  const fields: Record<string, string[]> = {}
+  const prices = items.flatMap(({ catalog_item_id, before, after }, at): NewPrice[] => {
+    if (before !== undefined && after !== undefined) return [{ catalog_item_id, before, after }]
+    const item = findItem(rows, catalog_item_id)
+    const next = item && applyPriceRule(rule, item.doc)
+    if (!item) fields[`items[${at}].catalog_item_id`] = [UNKNOWN_ITEM]
+    else if (next === null)
+      fields[`items[${at}].catalog_item_id`] = ['não tem preço por esta regra: sem custo, ou fora dos limites']
+    else if (next !== item.doc.price) return [{ catalog_item_id, before: item.doc.price, after: next }]
+    return []
+  })
+  if (Object.keys(fields).length > 0) return refuse('validation_failed', { fields, unknown_fields: [] })
+  return prices.length === 0 ? refuseField('items', 'nenhum preço muda com esta regra') : prices
 }
 
 function isAsShown(rows: Rows, rule: PriceRule, { catalog_item_id, before, after }: NewPrice): boolean {

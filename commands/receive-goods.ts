@@ -16,6 +16,7 @@ import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, type DecisionContext, isRefusal, type NewEvent } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import type { Rows } from '#ledger/working-set.ts'
+import { groupBy } from '#lib/collections.ts'
 import { type ItemRow, itemById } from '#projections/catalog.ts'
 import { goodsReceiptByKey, SUPPLIERS_WITH_DOCUMENT } from '#projections/goods-receipts.ts'
 import { supplierById, supplierByName } from '#projections/people.ts'
@@ -32,24 +33,24 @@ import { normalizeQuantity, UNKNOWN_ITEM } from './stock-commands.ts'
 /** As the layout of NF-e: lines of a note, and instalments of its bill. */
 export const [MAX_RECEIPT_LINES, MAX_RECEIPT_BILLS] = [990, 120]
 
-const ReceiptLine = z
-  .strictObject({
-    catalog_item_id: Id.nullish(),
-    /** Place in `new_items`. */
-    new_item: z.int().min(0).nullish(),
-    code: optionalText(60),
-    unit: optionalText(20),
-    /** In the supplier's unit. */
-    quantity: DocumentNumber,
-    /** Own units in one of the supplier's. */
-    factor: Quantity,
-    /** Of the whole line, in reais. */
-    cost: DocumentNumber,
-  })
-  .refine(({ catalog_item_id, new_item }) => (catalog_item_id ?? null) === null || (new_item ?? null) === null, {
-    path: ['catalog_item_id'],
-    message: 'informe o item ou um novo, não os dois',
-  })
+export const ReceiptLine = z.strictObject({
+  catalog_item_id: Id.nullish(),
+  /** Place in `new_items`. */
+  new_item: z.int().min(0).nullish(),
+  code: optionalText(60),
+  unit: optionalText(20),
+  /** In the supplier's unit. */
+  quantity: DocumentNumber,
+  /** Own units in one of the supplier's. */
+  factor: Quantity,
+  /** Of the whole line, in reais. */
+  cost: DocumentNumber,
+})
+
+const NamedLine = ReceiptLine.refine(
+  ({ catalog_item_id, new_item }) => (catalog_item_id ?? null) === null || (new_item ?? null) === null,
+  { path: ['catalog_item_id'], message: 'informe o item ou um novo, não os dois' },
+)
 
 /** A supplier of the company, or the one with this CPF or CNPJ, who is made if there is none. */
 const ReceiptSupplier = z.union([
@@ -61,15 +62,20 @@ const ReceiptSupplier = z.union([
   }),
 ])
 
-export const ReceiveGoodsInput = z.strictObject({
+export const ReceiptHead = z.strictObject({
   /** Of the NF-e: each is received once. */
   access_key: AccessKey.nullish(),
   reference: optionalText(100),
   issued_on: CalendarDate.nullish(),
+  bills: z
+    .array(z.strictObject({ due_date: CalendarDate, amount: PositiveMoney }).meta({ id: 'GoodsReceiptBillInput' }))
+    .max(MAX_RECEIPT_BILLS),
+})
+
+export const ReceiveGoodsInput = ReceiptHead.extend({
   supplier: ReceiptSupplier.nullish(),
   new_items: z.array(CreateItemInput).max(MAX_RECEIPT_LINES),
-  lines: z.array(ReceiptLine).min(1, 'informe ao menos um produto').max(MAX_RECEIPT_LINES),
-  bills: z.array(z.strictObject({ due_date: CalendarDate, amount: PositiveMoney })).max(MAX_RECEIPT_BILLS),
+  lines: z.array(NamedLine).min(1, 'informe ao menos um produto').max(MAX_RECEIPT_LINES),
 })
 export type ReceiveGoodsInput = z.infer<typeof ReceiveGoodsInput>
 
@@ -117,10 +123,15 @@ export const receiveGoods = command<ReceiveGoodsInput>({
       payable_ids: bills.map(({ payable_id }) => payable_id),
       total_cost: totalCostOf(goods.map(({ part }) => part.cost)),
     })
-    const lines = event('GoodsStocked', { id, supplier_id: supplier.party?.id ?? null, lines: stocked })
-    const costs = costChanges(goods)
+    const costs = costChanges(goods, made.ids)
+    const lines = event('GoodsStocked', { id, supplier_id: supplier.party?.id ?? null, lines: stocked, costs })
+    const repriced = costs.flatMap(({ catalog_item_id, cost }) =>
+      made.ids.includes(catalog_item_id)
+        ? []
+        : [event('CatalogItemUpdated', { id: catalog_item_id, changes: { cost } })],
+    )
     const events = [
-      ...[received, ...supplier.events, ...made.events, lines, ...costs],
+      ...[received, ...supplier.events, ...made.events, lines, ...repriced],
       ...bills.map(({ created }) => created),
     ]
     return accept('created', received.subject, events)
@@ -257,13 +268,12 @@ function stockGoods(rows: Rows, goods: readonly ReceivedGoods[], ids: readonly n
   return lines
 }
 
-/** New costs of known items, each over all of its lines. */
-function costChanges(goods: readonly ReceivedGoods[]): NewEvent[] {
-  const parts = new Map<Readonly<ItemRow>, ReceivedPart[]>()
-  for (const { item, part } of goods) if (item) parts.set(item, [...(parts.get(item) ?? []), part])
-  return [...parts].flatMap(([item, received]) => {
-    const cost = unitCostOf(received)
-    return cost === item.doc.cost ? [] : [event('CatalogItemUpdated', { id: item.id, changes: { cost } })]
+/** Costs of new items, and new ones of known items, each over all of its lines. */
+function costChanges(goods: readonly ReceivedGoods[], ids: readonly number[]): DataOf<'GoodsStocked'>['costs'] {
+  const byItem = groupBy(goods, ({ item, line }) => item?.id ?? (ids[line.new_item as number] as number))
+  return [...byItem].flatMap(([catalog_item_id, received]) => {
+    const [former_cost, cost] = [received[0]?.item?.doc.cost ?? null, unitCostOf(received.map(({ part }) => part))]
+    return cost === null || cost === former_cost ? [] : [{ catalog_item_id, former_cost, cost }]
   })
 }
 

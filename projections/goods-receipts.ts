@@ -15,15 +15,21 @@ type Stocked = DataOf<'GoodsStocked'>['lines'][number]
 
 /** Goods of a supplier as pages show them. */
 export type GoodsReceiptObject = DataOf<'GoodsReceived'> & {
-  readonly lines: readonly Omit<Stocked, 'before' | 'after'>[]
+  readonly lines: readonly (Omit<Stocked, 'before' | 'after'> & { readonly moves_stock: boolean })[]
+  readonly costs: DataOf<'GoodsStocked'>['costs']
   readonly created_at: string
+  readonly undone_at: string | null
+  /** Items whose cost its undoing left. */
+  readonly left: readonly number[]
 }
 
 interface GoodsReceiptRow extends ChangedFields {
   company_id: number
   id: number
+  /** Null once it is undone: the note may come again. */
   access_key: string | null
   supplier_id: number | null
+  undone_at: string | null
   doc: GoodsReceiptObject
 }
 
@@ -34,6 +40,7 @@ const goodsReceipts = table<GoodsReceiptRow>('goods_receipts', {
     id: 'bigint',
     access_key: 'text',
     supplier_id: 'bigint',
+    undone_at: 'timestamptz',
     ...changedColumns,
     doc: 'json',
   },
@@ -81,9 +88,9 @@ export const goodsReceiptsProjection = projection('goods_receipts', [goodsReceip
     apply(rows, event) {
       const { id, access_key, supplier_id } = event.data
       const created_at = inZone(event.recorded_at, getTimezone(rows))
-      const doc = { ...event.data, lines: [], created_at }
+      const doc = { ...event.data, lines: [], costs: [], created_at, undone_at: null, left: [] }
       const { company_id } = companyRef(rows)
-      rows.add(goodsReceipts, { company_id, id, access_key, supplier_id, ...stamp(event), doc })
+      rows.add(goodsReceipts, { company_id, id, access_key, supplier_id, undone_at: null, ...stamp(event), doc })
     },
   },
   GoodsStocked: {
@@ -94,12 +101,34 @@ export const goodsReceiptsProjection = projection('goods_receipts', [goodsReceip
     apply(rows, event) {
       const { company_id } = companyRef(rows)
       const row = existing(rows, goodsReceiptById(event.data.id))
-      const lines = event.data.lines.map(({ before: _, after: __, ...line }) => line)
-      rows.put(goodsReceipts, { ...row, ...stamp(event), doc: { ...row.doc, lines } })
+      const { costs } = event.data
+      const lines = event.data.lines.map(({ before: _, after, ...line }) => ({ ...line, moves_stock: after !== null }))
+      rows.put(goodsReceipts, { ...row, ...stamp(event), doc: { ...row.doc, lines, costs } })
       for (const name of namesOf(event.data)) rows.put(supplierItems, { company_id, ...name, ...stamp(event) })
     },
   },
+  GoodsReceiptUndone: {
+    refs: ({ data }) => [goodsReceiptById(data.id)],
+    apply(rows, event) {
+      const row = existing(rows, goodsReceiptById(event.data.id))
+      const undone_at = inZone(event.recorded_at, getTimezone(rows))
+      const doc = { ...row.doc, undone_at, left: event.data.left }
+      rows.put(goodsReceipts, { ...row, access_key: null, undone_at: event.recorded_at, ...stamp(event), doc })
+    },
+  },
 })
+
+/**
+ * Items ($2) whose cost a purchase that stands has given from a movement ($3) on, also the same cost again. Purchases that
+ * brought no stock are not among them.
+ */
+export const LATER_PURCHASES = {
+  name: 'later_purchases',
+  text: plainSql(`select distinct m.catalog_item_id from ${markTable('stock_movements')} m
+    where m.company_id = $1 and m.catalog_item_id = any($2::bigint[]) and m.id >= $3 and m.kind = 'purchase'
+      and m.unit_cost is not null and not exists (select from ${markTable('goods_receipts')} r
+        where r.company_id = $1 and m.record = 'goods_receipt/' || r.id and r.undone_at is not null)`),
+}
 
 /** The first live supplier with a CPF or CNPJ ($2). */
 export const SUPPLIERS_WITH_DOCUMENT = {

@@ -4,9 +4,17 @@ import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { companyRef, getTimezone } from './companies.ts'
-import { type ChangedFields, changedColumns, existing, projection, stamp } from './define-projection.ts'
+import {
+  type ChangedFields,
+  changedColumns,
+  existing,
+  INDEX_BY_CHANGE,
+  projection,
+  stamp,
+} from './define-projection.ts'
 
-export type PriceChangeStatus = 'scheduled' | 'applied' | 'cancelled' | 'undone'
+export const PRICE_CHANGE_STATUSES = ['scheduled', 'applied', 'cancelled', 'undone'] as const
+export type PriceChangeStatus = (typeof PRICE_CHANGE_STATUSES)[number]
 
 export type NewPrice = DataOf<'PriceChangePlanned'>['prices'][number]
 
@@ -46,7 +54,7 @@ const priceChanges = table<PriceChangeRow>('price_changes', {
   },
   keys: { pk: ['company_id', 'id'] },
   // Scheduled ones of all companies, earliest first.
-  indexes: [`(starts_at, company_id, id) where status = 'scheduled'`],
+  indexes: [INDEX_BY_CHANGE, `(starts_at, company_id, id) where status = 'scheduled'`],
   past: { id: 'id' },
 })
 

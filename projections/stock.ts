@@ -239,6 +239,14 @@ export const stockProjection = projection('stock', [itemStocks, stockMovements],
       }
     },
   },
+  GoodsReceiptUndone: {
+    refs: (event) => event.data.stocks.map(({ catalog_item_id }) => stockById(catalog_item_id)),
+    apply(rows, event) {
+      const record = `goods_receipt/${event.data.id}`
+      for (const [place, { catalog_item_id: id, after }] of event.data.stocks.entries())
+        if (rows.wants(stockById(id))) moveStock(rows, event, { id, after }, { kind: 'purchase', record }, place)
+    },
+  },
   SaleCompleted: takesStock,
   OfflineSaleCompleted: takesStock,
   SaleReturned: {

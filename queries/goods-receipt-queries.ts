@@ -6,6 +6,8 @@ import {
   type FoundRecords,
   getBy,
   type Listing,
+  type ListPaging,
+  list,
   listInOrder,
   NEWEST_FIRST,
   type Page,
@@ -16,15 +18,16 @@ import { t } from './table-names.ts'
 /** A receipt in lists. */
 export type ListedReceipt = Pick<
   GoodsReceiptObject,
-  'id' | 'access_key' | 'reference' | 'issued_on' | 'supplier_id' | 'total_cost' | 'created_at'
+  'id' | 'access_key' | 'reference' | 'issued_on' | 'supplier_id' | 'total_cost' | 'created_at' | 'undone_at'
 > & { readonly supplier_name: string | null }
 
 const receiptListing: Listing<object> = {
   resource: 'goods_receipts',
   from: `${t.goods_receipts} t left join ${t.suppliers} s on s.company_id = t.company_id and s.id = t.supplier_id`,
-  record: `json_build_object('id', t.id, 'access_key', t.access_key, 'reference', t.doc -> 'reference',
+  record: `json_build_object('id', t.id, 'access_key', t.doc -> 'access_key', 'reference', t.doc -> 'reference',
     'issued_on', t.doc -> 'issued_on', 'supplier_id', t.supplier_id, 'supplier_name', s.doc -> 'name',
-    'total_cost', t.doc -> 'total_cost', 'created_at', t.doc -> 'created_at')`,
+    'total_cost', t.doc -> 'total_cost', 'created_at', t.doc -> 'created_at',
+    'undone_at', t.doc -> 'undone_at')`,
   joinedTables: ['suppliers'],
   filters: {},
 }
@@ -34,14 +37,31 @@ export const listGoodsReceipts = (reader: Reader, query: Paging): Promise<Page |
   listInOrder(reader, receiptListing, NEWEST_FIRST, query)
 
 /** With its lines and its supplier's name. */
-export type ShownReceipt = ListedReceipt & Pick<GoodsReceiptObject, 'lines' | 'payable_ids'>
+export type ShownReceipt = ListedReceipt & Pick<GoodsReceiptObject, 'lines' | 'costs' | 'left' | 'payable_ids'>
+
+/** A receipt in lists of the API: without its lines. */
+export type ReceiptSummary = Omit<GoodsReceiptObject, 'lines' | 'costs' | 'left'>
+
+const summaryListing: Listing<object> = {
+  resource: 'goods_receipt_summaries',
+  from: `${t.goods_receipts} t`,
+  record: `((t.doc::jsonb - '{lines,costs,left}'::text[]))::json`,
+  filters: {},
+}
+
+/** By id, or in order of change. */
+export const listReceiptSummaries = (reader: Reader, query: ListPaging): Promise<Page | Refusal> =>
+  list(reader, summaryListing, query)
+
+export const getWholeReceipt = (reader: Reader, id: number): Promise<FoundRecords> =>
+  getBy(reader, { ...summaryListing, record: 't.doc' }, 'id', id)
 
 const shownListing: Listing<object> = {
   ...receiptListing,
   resource: 'goods_receipts_shown',
   record: (receiptListing.record as string).replace(
     "'created_at'",
-    "'lines', t.doc -> 'lines', 'payable_ids', t.doc -> 'payable_ids', 'created_at'",
+    "'lines', t.doc -> 'lines', 'costs', t.doc -> 'costs', 'left', t.doc -> 'left', 'payable_ids', t.doc -> 'payable_ids', 'created_at'",
   ),
 }
 

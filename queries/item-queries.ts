@@ -56,9 +56,9 @@ const OWN_TEXT = `case when t.category_id is not null and g.id is null
 const quoted = (column: string): string => `coalesce('"' || ${column} || '"', 'null')`
 
 /** A variant that has had no goods yet: it is new, not sold out. */
-const IS_UNSTOCKED = `t.parent_id is not null and s.stock = 0 and s.stock_updated_at = t.doc ->> 'created_at'`
+export const IS_UNSTOCKED = `t.parent_id is not null and s.stock = 0 and s.stock_updated_at = t.doc ->> 'created_at'`
 
-const RUNS_OUT = `t.type = 'product' and s.stock <= coalesce(t.min_stock, 0) and not (${IS_UNSTOCKED})`
+export const RUNS_OUT = `t.type = 'product' and s.stock <= coalesce(t.min_stock, 0) and not (${IS_UNSTOCKED})`
 
 const WITH_STOCK = `join ${t.item_stocks} s on s.company_id = t.company_id and s.id = t.id`
 
@@ -133,7 +133,7 @@ const searchListing: Listing<Omit<ItemSearch, 'q'> & { readonly q?: readonly str
     low_stock,
     supplier_id: (value) => `t.id in (
       select (l.value ->> 'catalog_item_id')::bigint from ${t.goods_receipts} r cross join lateral json_array_elements(r.doc -> 'lines') l
-      where r.company_id = $1 and r.supplier_id = ${value}::bigint)`,
+      where r.company_id = $1 and r.supplier_id = ${value}::bigint and r.undone_at is null)`,
   },
 }
 

@@ -7,6 +7,8 @@ import {
   type FoundRecords,
   getBy,
   type Listing,
+  type ListPaging,
+  list,
   listInOrder,
   NEWEST_FIRST,
   type Page,
@@ -24,6 +26,10 @@ const listing: Listing<object> = {
   record: `((t.doc::jsonb - 'prices') || jsonb_build_object('items', json_array_length(t.doc -> 'prices')))::json`,
   filters: {},
 }
+
+/** By id, or in order of change. */
+export const listPriceActs = (reader: Reader, query: ListPaging): Promise<Page | Refusal> =>
+  list(reader, listing, query)
 
 /** Newest first, for people. */
 export const listPriceChanges = (reader: Reader, query: Paging): Promise<Page | Refusal> =>
@@ -66,7 +72,8 @@ export async function listSuppliersOfGoods(reader: Reader): Promise<readonly { i
   const { rows } = await reader.query<{ id: number; name: string | null }>({
     name: 'suppliers_of_goods',
     text: `select t.id, t.doc ->> 'name' as name from ${t.suppliers} t
-      where t.company_id = $1 and t.id in (select r.supplier_id from ${t.goods_receipts} r where r.company_id = $1)
+      where t.company_id = $1 and t.id in (select r.supplier_id from ${t.goods_receipts} r
+          where r.company_id = $1 and r.undone_at is null)
       order by name, t.id limit ${MOST_SUPPLIERS}`,
   })
   return rows

@@ -1,5 +1,5 @@
 import { addDays, type Calendar, startOfDay } from '#domain/instant.ts'
-import { fromBigThousandths, toBigThousandths } from '#domain/money.ts'
+import { fromBigThousandths, halfUp, toBigThousandths } from '#domain/money.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { toText } from '#lib/fair-sharing.ts'
@@ -7,12 +7,13 @@ import type { ItemObject } from '#projections/catalog.ts'
 import { COUNTED, type StockMovementRow, stockMovementObject } from '#projections/stock.ts'
 import type { FilterValues } from '#records/field.ts'
 import type { INVENTORY_FILTERS, LOW_STOCK_FILTERS, MOVEMENT_FILTERS } from '#records/list-filters.ts'
-import { type ItemQuery, listItems, searchItems } from './item-queries.ts'
+import { IS_UNSTOCKED, type ItemQuery, listItems, RUNS_OUT, searchItems } from './item-queries.ts'
 import { type ListOrder, moneySum } from './list-statement.ts'
 import type { Reader } from './reader.ts'
 import {
   type FoundRecords,
   getBy,
+  hasWords,
   type Listing,
   type ListPaging,
   list,
@@ -22,6 +23,7 @@ import {
   ORDER_BY_ID,
   type Page,
   type Paging,
+  toWordPatterns,
 } from './record-queries.ts'
 import { findShortStocks } from './sales-sums.ts'
 import { t } from './table-names.ts'
@@ -173,6 +175,19 @@ export const listShownMovements = (reader: Reader, query: Paging & MovementFilte
 /** Days of sales that tell how long a stock lasts: today and those before it. */
 const DAYS = 30
 
+/** SQL of the quantity of an item and its variants that was sold since $3, as a row `(sold)`, null if it did not move. */
+const soldSince = (id: string): string => `
+  select -sum(m.quantity) as sold
+  from (select ${id} union all select i.id from ${t.catalog_items} i where i.company_id = $1 and i.parent_id = ${id}) f(id)
+  cross join lateral (
+    select quantity from ${t.stock_movements} m
+    where m.company_id = $1 and m.catalog_item_id = f.id and m.kind in ('sale', 'cancel', 'return')
+      and m.id >= (
+        select f.id from ${t.stock_movements} f where f.company_id = $1 and f.changed_at >= $3::timestamptz
+        order by f.changed_at, f.revision, f.id limit 1)
+      and coalesce(m.occurred_at, m.changed_at) >= $3::timestamptz
+    offset 0) m`
+
 /**
  * Quantity of some items and their variants that left the stock by sales in the last 30 days, without what came back, and
  * the stock of the variants. An item without such movements is absent. The first movement of these days bounds the part of
@@ -184,19 +199,8 @@ const SOLD = {
       select sum(s.stock) from ${t.catalog_items} i join ${t.item_stocks} s on s.company_id = i.company_id and s.id = i.id
       where i.company_id = $1 and i.parent_id = g.id and i.deleted_at is null) as variants
     from (
-      select wanted.id, -sum(m.quantity) as sold
-      from unnest($2::bigint[]) as wanted(id)
-      cross join lateral (
-        select wanted.id union all select i.id from ${t.catalog_items} i where i.company_id = $1 and i.parent_id = wanted.id) f(id)
-      cross join lateral (
-        select quantity from ${t.stock_movements} m
-        where m.company_id = $1 and m.catalog_item_id = f.id and m.kind in ('sale', 'cancel', 'return')
-          and m.id >= (
-            select f.id from ${t.stock_movements} f where f.company_id = $1 and f.changed_at >= $3::timestamptz
-            order by f.changed_at, f.revision, f.id limit 1)
-          and coalesce(m.occurred_at, m.changed_at) >= $3::timestamptz
-        offset 0) m
-      group by wanted.id) g`,
+      select wanted.id, v.sold from unnest($2::bigint[]) as wanted(id)
+      cross join lateral (${soldSince('wanted.id')}) v where v.sold is not null) g`,
 }
 
 /** Sales of an item and its variants in the last 30 days, and how long their stock lasts at that rate. */
@@ -206,6 +210,8 @@ export interface StockCover {
   /** Whole days, rounded down; null without sales or stock control. */
   readonly days_of_stock: number | null
 }
+
+const soldFrom = ({ today, timezone }: Calendar): string => startOfDay(addDays(today, 1 - DAYS), timezone)
 
 const positive = (thousandths: bigint): bigint => (thousandths < 0n ? 0n : thousandths)
 
@@ -223,10 +229,9 @@ type Stocked = Pick<ItemObject, 'id' | 'stock'>
 export async function stockCovers(
   reader: Reader,
   items: readonly Stocked[],
-  { today, timezone }: Calendar,
+  calendar: Calendar,
 ): Promise<ReadonlyMap<number, StockCover>> {
-  const since = startOfDay(addDays(today, 1 - DAYS), timezone)
-  const values = [items.map(({ id }) => id), since]
+  const values = [items.map(({ id }) => id), soldFrom(calendar)]
   const { rows } = await reader.query<{ id: number; sold: string; variants: string | null }>({ ...SOLD, values })
   const found = new Map(rows.map((row) => [row.id, row]))
   return new Map(
@@ -280,3 +285,86 @@ export const listLowStock = async (
 /** The same for people, by name. */
 export const searchLowStock = async (reader: Reader, query: ItemQuery, calendar: Calendar): Promise<Page | Refusal> =>
   withCovers(reader, await searchItems(reader, { ...query, low_stock: true }), calendar)
+
+/** A product to buy. */
+export interface PurchaseListItem extends StockCover {
+  readonly id: number
+  readonly name: string
+  readonly unit: string | null
+  readonly stock: string
+  /** Of its last purchase; null if unknown or hidden. */
+  readonly cost: string | null
+  /** What the stock lacks for so many days of sales, and for its minimum; whole where all its quantities are. */
+  readonly suggested: string
+  /** That delivered it last; null if none did. */
+  readonly supplier_id: number | null
+  readonly supplier_name: string | null
+  readonly supplier_phone: string | null
+}
+
+/** `supplier_id` 0: of none. */
+export interface PurchaseListQuery {
+  readonly q?: string | undefined
+  readonly category_id?: number | undefined
+  readonly supplier_id?: number | undefined
+  /** How long the stock is to last. */
+  readonly days: number
+  readonly limit: number
+}
+
+/** Receipts that tell who delivers an item. */
+const RECENT_RECEIPTS = 2_000
+
+/**
+ * Counted products that run out, or whose stock does not last so many days ($2), by supplier and name. An item with active
+ * variants is not bought itself.
+ */
+const TO_BUY = {
+  name: 'products_to_buy',
+  text: `with delivered as materialized (
+      select distinct on (1) (l.value ->> 'catalog_item_id')::bigint as id, r.supplier_id
+      from (
+        select r.id, r.supplier_id, r.doc from ${t.goods_receipts} r
+        where r.company_id = $1 and r.undone_at is null and r.supplier_id is not null
+        order by r.id desc limit ${RECENT_RECEIPTS}) r
+      cross join lateral json_array_elements(r.doc -> 'lines') l order by 1, r.id desc)
+    select t.id, t.name, t.doc ->> 'unit' as unit, t.doc ->> 'cost' as cost, s.stock::text as stock,
+      coalesce(t.min_stock, 0)::text as min_stock, coalesce(v.sold, 0)::text as sold,
+      p.id as supplier_id, p.doc ->> 'name' as supplier_name, p.doc ->> 'phone' as supplier_phone
+    from ${t.catalog_items} t join ${t.item_stocks} s on s.company_id = t.company_id and s.id = t.id
+    left join delivered d on d.id = t.id
+    left join ${t.suppliers} p on p.company_id = $1 and p.id = d.supplier_id and p.deleted_at is null
+    cross join lateral (${soldSince('t.id')}) v
+    where t.company_id = $1 and t.deleted_at is null and t.type = 'product' and s.stock is not null
+      and not (${IS_UNSTOCKED})
+      and not exists (select from ${t.catalog_items} c where c.company_id = $1 and c.parent_id = t.id and c.deleted_at is null)
+      and (${RUNS_OUT} or v.sold * $2 > greatest(s.stock, 0) * ${DAYS})
+      and ($4::bigint is null or coalesce(p.id, 0) = $4) and ($5::bigint is null or t.category_id = $5)
+      and ($6::text[] is null or ${hasWords('$6')})
+    order by supplier_name nulls last, p.id, t.sort_key collate "C", t.id limit $7`,
+}
+
+type ToBuy = Omit<PurchaseListItem, 'suggested' | keyof StockCover> & {
+  readonly min_stock: string
+  readonly sold: string
+}
+
+/** What to buy, up to a limit. */
+export async function listProductsToBuy(
+  reader: Reader,
+  { q, category_id, supplier_id, days, limit }: PurchaseListQuery,
+  calendar: Calendar,
+): Promise<readonly PurchaseListItem[]> {
+  const values = [days, soldFrom(calendar), supplier_id ?? null, category_id ?? null, toWordPatterns(q) ?? null, limit]
+  const { rows } = await reader.query<ToBuy>({ ...TO_BUY, values })
+  return rows.map(({ sold, min_stock, ...item }) => {
+    const [stock, minimum] = [positive(toBigThousandths(item.stock)), toBigThousandths(min_stock)]
+    const cover = stockCover(stock, toBigThousandths(sold))
+    const needed = halfUp(toBigThousandths(cover.sold_30_days) * BigInt(days), BigInt(DAYS))
+    const lacking = [needed - stock, minimum - stock].reduce((most, each) => (each > most ? each : most), 0n)
+    const isWhole = [item.stock, min_stock, cover.sold_30_days].every(
+      (quantity) => toBigThousandths(quantity) % 1000n === 0n,
+    )
+    return { ...item, ...cover, suggested: fromBigThousandths(isWhole ? ((lacking + 999n) / 1000n) * 1000n : lacking) }
+  })
+}

@@ -60,9 +60,9 @@ const maskedRecord = (kind: RecordKind): string =>
   )
 
 /** Members with costs, of records and events. */
-const COSTS = ['cost', 'unit_cost', 'total_cost']
+const COSTS = ['cost', 'unit_cost', 'total_cost', 'former_cost']
 /** Such a member in a record's JSON text: inside a string its quotes would be escaped. */
-const COST = /"(cost|unit_cost|total_cost)"\s*:\s*(?:"[^"]*"|-?\d[\d.]*)/g
+const COST = /"(cost|unit_cost|total_cost|former_cost)"\s*:\s*(?:"[^"]*"|-?\d[\d.]*)/g
 
 /** The value with all costs replaced by null, in JSON texts too. */
 export function maskCosts<T>(value: T): T {

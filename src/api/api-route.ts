@@ -155,6 +155,8 @@ interface Common {
   readonly path: string
   /** Scope that the key must have; null for any key. */
   readonly scope: Scope | null
+  /** A further one, of what it records beside its records. */
+  readonly alsoScope?: Scope
   /** `operationId` of the contract, verb first: `settleReceivable`. */
   readonly operation: string
   /** One line for the contract, in Portuguese. */

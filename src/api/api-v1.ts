@@ -18,9 +18,11 @@ import { financeRoutes } from './v1/account-routes.ts'
 import { meRoute, requestRoutes, testCompanyRoutes } from './v1/company-routes.ts'
 import { eventRoutes, eventStreamRoute } from './v1/event-routes.ts'
 import { cashSessionRoutes } from './v1/finance-routes.ts'
+import { goodsReceiptRoutes } from './v1/goods-receipt-routes.ts'
 import { catalogRoutes } from './v1/item-routes.ts'
 import { orderRoutes } from './v1/order-routes.ts'
 import { customerRoutes, supplierRoutes } from './v1/person-routes.ts'
+import { priceChangeRoutes } from './v1/price-change-routes.ts'
 import { proofRoutes } from './v1/proof-routes.ts'
 import { returnRoutes } from './v1/return-routes.ts'
 import { saleRoutes } from './v1/sale-routes.ts'
@@ -67,6 +69,8 @@ export const V1_ROUTES: readonly Route[] = [
   meRoute,
   ...catalogRoutes,
   ...stockRoutes,
+  ...goodsReceiptRoutes,
+  ...priceChangeRoutes,
   ...customerRoutes,
   ...supplierRoutes,
   ...financeRoutes,
@@ -118,8 +122,12 @@ export function authenticatedRoutes(services: ApiServices): Router {
     ),
   ]
   const routes = V1_ROUTES.map((route) => {
-    const { method, path, scope } = route
-    return { method, path, handlers: [requireScope(scope), ...readBody, createHandler(route, services)] }
+    const { method, path, scope, alsoScope = null } = route
+    return {
+      method,
+      path,
+      handlers: [requireScope(scope), requireScope(alsoScope), ...readBody, createHandler(route, services)],
+    }
   })
   const areas = new Map<string, Router>()
   for (const [area, ofArea] of groupBy(routes, ({ path }) => areaOf(path)))

@@ -151,6 +151,16 @@ export const goodsReceiptEvents = {
         unit_cost: money,
       }),
     ),
+    /** Costs that it gave; a new item had none before. */
+    costs: z.array(z.strictObject({ catalog_item_id: id, former_cost: money.nullable(), cost: money })),
+  }),
+  /**
+   * Stocks without what it brought; unpaid payables are deleted, and the costs from before come back, by events that
+   * follow. `left`: items with another cost since, or deactivated ones. The access key is free again.
+   */
+  GoodsReceiptUndone: eventType('goods_receipt', {
+    stocks: z.array(z.strictObject({ catalog_item_id: id, before: quantity, after: quantity })),
+    left: z.array(id),
   }),
 } as const
 

@@ -75,10 +75,8 @@ function toolOf(route: Route, operation: Operation, schemas: Schemas): AgentTool
   }
 }
 
-const ONCE = 'Sem `idempotency_key`, repetir é uma segunda chamada; com a mesma, não.'
-
-const descriptionOf = ({ method, summary, description }: Route): string =>
-  [`${summary}.`, description, method === 'get' ? undefined : ONCE].filter(Boolean).join(' ')
+const descriptionOf = ({ summary, description }: Route): string =>
+  [`${summary}.`, description].filter(Boolean).join(' ')
 
 /** A POST that only creates adds; everything else changes or removes what is there, or acts outside. */
 function annotationsOf(route: Route): NonNullable<Tool['annotations']> {
@@ -90,7 +88,7 @@ function annotationsOf(route: Route): NonNullable<Tool['annotations']> {
   return { readOnlyHint: false, destructiveHint: !onlyCreates, idempotentHint, ...outside }
 }
 
-const DRY_RUN_FIELD: Schema = { type: 'boolean', description: 'Nada grava: diz o que gravaria.' }
+const DRY_RUN_FIELD: Schema = { type: 'boolean', description: 'Nada grava.' }
 const IDEMPOTENCY_KEY: Schema = { type: 'string', maxLength: 255 }
 
 /** Parameters and the members of the body, side by side. */

@@ -25,6 +25,7 @@ import { peoplePages } from './pages/person-pages.tsx'
 import { priceChangePages } from './pages/price-change-pages.tsx'
 import { pricePages } from './pages/price-pages.tsx'
 import { profilePages } from './pages/profile-pages.tsx'
+import { purchaseListPages } from './pages/purchase-list-pages.tsx'
 import { saleReceiptPages } from './pages/purchase-pages.tsx'
 import { recordRefusedPages } from './pages/record-refused.tsx'
 import { refusedSalePages } from './pages/refused-sale-pages.tsx'
@@ -87,6 +88,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...statementPages,
   ...movementPages,
   ...runningOutPages,
+  ...purchaseListPages,
   ...inventoryPages,
   ...pricePages,
   ...priceChangePages,

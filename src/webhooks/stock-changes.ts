@@ -54,6 +54,7 @@ function movedItems({ type, data }: Envelope): readonly number[] {
     case 'StockMovementRecorded':
       return [(data as DataOf<'StockMovementRecorded'>).catalog_item_id]
     case 'InventoryApplied':
+    case 'GoodsReceiptUndone':
       return (data as DataOf<'InventoryApplied'>).stocks.map(({ catalog_item_id }) => catalog_item_id)
     case 'GoodsStocked':
       return distinct((data as DataOf<'GoodsStocked'>).lines)

@@ -87,6 +87,10 @@ describe('receive goods', () => {
             ...{ before: '0.000', after: '24.000', unit_cost: '4.00' },
           },
         ],
+        costs: [
+          { catalog_item_id: 3, former_cost: '9.00', cost: '4.17' },
+          { catalog_item_id: N, former_cost: null, cost: '4.00' },
+        ],
       }),
       event('CatalogItemUpdated', { id: 3, changes: { cost: '4.17' } }),
       payable(N, 1, '98.02', '2026-02-10'),

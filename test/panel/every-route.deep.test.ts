@@ -27,7 +27,7 @@ const NOT_OF_CLERKS =
 
 /** Of all sales: returns, and why a drawer differs. */
 const OF_ALL_SALES =
-  /^\/devolucoes(\/|$)|^\/vales$|^\/fechamento-do-mes(\/|$)|^\/clientes\/:id\/caderneta(\/|$)|^\/caixas\/(sessoes\/:id\/explicar|(devolucoes|movimentos)-recusad[ao]s)(\/|$)/
+  /^\/devolucoes(\/|$)|^\/vales$|^\/fechamento-do-mes(\/|$)|^\/catalogo\/lista-de-compras(\.csv)?$|^\/clientes\/:id\/caderneta(\/|$)|^\/caixas\/(sessoes\/:id\/explicar|(devolucoes|movimentos)-recusad[ao]s)(\/|$)/
 
 /** Pages of the sale, the refused sale, or the drawer of another user. */
 const OF_OTHERS = /^\/vendas\/:id(\/|$)|^\/caixas\/(recusadas|sessoes)\/:id(\/|$)/
@@ -44,6 +44,7 @@ const FORMS_OF_AUDITORS = [
   ...['aplicativo', 'chave', 'codigos', 'remover'].map((page) => `/conta/verificacao/${page}`),
   '/empresas',
   '/auditoria/conferir',
+  '/catalogo/lista-de-compras',
 ]
 
 /** Pages whose only purpose is a change. */

@@ -166,6 +166,58 @@ describe('panel: goods receipts', () => {
     expect((await accountant.get(`/painel${PATH}`)).status).to.equal(403)
   })
 
+  it('shows a conversion by ten as it is', async () => {
+    await guarana()
+    await send({ lines: [{ ...BOXES, qCom: '12.0000' }] })
+    expect(shownFields((await user.get(CHECK)).html, CHECK)).to.include({ 'fator-0': '10' })
+  })
+
+  it('undoes a receipt, and takes the same note again with another conversion [STOCK-1330]', async () => {
+    const { id } = await guarana()
+    const { xml } = noteOf({ lines: [BOXES], bills: [['2026-02-10', '600.00']] })
+    const upload = () => uploadFile({ api, user }, PATH, xml)
+    await upload()
+    expect((await confirm({ 'fator-0': '1' })).status).to.equal(303)
+    const page = '/painel/catalogo/entradas/1'
+    expect((await user.get(page)).html).to.include(`${page}/desfazer`)
+    const forms = await Promise.all([1, 2].map(async () => (await user.get(`${page}/desfazer`)).html))
+    const undo = (html: string) => user.post(`${page}/desfazer`, hiddenFields(html, `${page}/desfazer`))
+    const replies = await Promise.all(forms.map(undo))
+    expect(replies.map(({ to }) => to)).to.deep.equal(Array(2).fill(`${page}?feito=entrada-desfeita`))
+    expect((await company.get(`/catalog/items/${id}`)).body.data).to.include({ stock: '3.000', cost: null })
+    expect((await company.get('/finance/payables')).body.data).to.deep.equal([])
+    expect(plainText((await user.get(page)).html)).to.include('Entrada desfeita em')
+    const movements = plainText((await user.get(`/painel/catalogo/${id}`)).html)
+    expect(movements).to.include('Entrada desfeita nº 1')
+    await upload()
+    expect((await confirm({ 'fator-0': '12' })).to).to.match(/entradas\/2\?/)
+    expect((await company.get(`/catalog/items/${id}`)).body.data).to.include({ stock: '123.000', cost: '5.00' })
+    const [bill] = (await company.get('/finance/payables')).body.data
+    await company.post(`/finance/payables/${bill.id}/payments`, { amount: '1.00' }, { 'idempotency-key': 'once' })
+    const paid = await user.submit('/painel/catalogo/entradas/2/desfazer', {})
+    expect([paid.status, plainText(paid.html)].join(' ')).to.match(
+      new RegExp(`^409 .*estorne antes de desfazer: conta ${bill.id}`),
+    )
+  })
+
+  it('leaves a cost that a later purchase gave again, and names what is short [STOCK-1330]', async () => {
+    const { id } = await guarana()
+    const typed = { 'lines.0.item': 'Guaraná 2 L', 'lines.0.quantity': '2', 'lines.0.unit_cost': '4' }
+    for (const _ of [1, 2]) await user.submit('/painel/catalogo/entradas/novo', typed, '/painel/catalogo/entradas')
+    const undo = '/painel/catalogo/entradas/1/desfazer'
+    await company.post('/stock/movements', { catalog_item_id: id, kind: 'loss', quantity: '6' })
+    const short = await user.submit(undo, {})
+    expect([short.status, plainText(short.html)].join(' ')).to.match(/^422 .*Guaraná 2 L \(entraram 2, há 1\)/)
+    await company.post('/stock/movements', { catalog_item_id: id, kind: 'count', quantity: '7' })
+    expect((await user.submit(undo, {})).status).to.equal(303)
+    expect((await company.get(`/catalog/items/${id}`)).body.data).to.include({ stock: '5.000', cost: '4.00' })
+    expect(plainText((await user.get('/painel/catalogo/entradas/1')).html)).to.include(
+      'O custo ficou como está, porque mudou depois ou o produto foi desativado: Guaraná 2 L.',
+    )
+    expect((await user.submit('/painel/catalogo/entradas/2/desfazer', {})).status).to.equal(303)
+    expect((await company.get(`/catalog/items/${id}`)).body.data).to.include({ stock: '3.000' })
+  })
+
   it('receives goods by hand, with instalments [STOCK-1270]', async () => {
     const { id } = await guarana()
     await company.post('/suppliers', { name: 'Horta' })

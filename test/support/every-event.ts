@@ -209,6 +209,12 @@ export const EVERY_EVENT = ledgerOf(
           ...{ before: '11.000', after: '23.000', unit_cost: '2.00' },
         },
       ],
+      costs: [{ catalog_item_id: 3, former_cost: '4.00', cost: '2.00' }],
+    }),
+    event('GoodsReceiptUndone', {
+      id: 1,
+      stocks: [{ catalog_item_id: 3, before: '23.000', after: '11.000' }],
+      left: [3],
     }),
     from('pdv', saleCompleted({ id: 8, external_id: 'x', items: [line, line] })),
     event('CatalogItemDeactivated', { id: 3 }),

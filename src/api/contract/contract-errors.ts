@@ -48,6 +48,8 @@ export const DETAILS = {
     needed_by: z.array(Need).min(1),
     count: z.int().positive(),
   }),
+  /** Of a goods receipt: its accounts to pay with payments. */
+  has_payments: z.strictObject({ payable_ids: z.array(ContractRecordId).min(1) }).optional(),
   open_balance: z.strictObject({ balance: Amount }),
   test_data_erased: z.strictObject({ erased_at: Timestamp }),
   payload_too_large: z.strictObject({ limit_bytes: z.int() }),

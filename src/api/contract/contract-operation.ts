@@ -56,6 +56,8 @@ export const API_LISTS: ValueLists = {
     PaymentTypeInputKind: 'PaymentTypeInput.kind',
     PersonType: 'Customer.person_type',
     Plan: 'Me.plan',
+    PriceChangeStatus: 'PriceChange.status',
+    PriceRuleKind: 'PriceRule.kind',
     RecordedMovementKind: 'StockMovementInput.kind',
     RefundStatus: 'Refund.status',
     ReplayStatus: 'WebhookReplay.status',
@@ -259,15 +261,20 @@ export function describeRoute(route: Route): ZodOpenApiOperationObject {
     summary: route.summary,
     description: [route.description, scopeText(route)].filter(Boolean).join('\n\n'),
     'x-required-scope': route.scope,
-    security: [{ apiKey: route.scope === null ? [] : [route.scope] }],
+    security: [{ apiKey: scopesOf(route) }],
     requestParams: parametersOf(route),
     ...(takesBody(route) ? { requestBody: bodyOf(route) } : {}),
     responses: { ...successesOf(route), ...errorsOf(route) },
   }
 }
 
-const scopeText = ({ scope }: Route): string =>
-  scope === null ? 'Qualquer chave pode chamar.' : `Escopo necessário: \`${scope}\`.`
+const scopesOf = ({ scope, alsoScope }: Route): string[] => [scope ?? [], alsoScope ?? []].flat()
+
+function scopeText(route: Route): string {
+  const names = scopesOf(route).map((scope) => `\`${scope}\``)
+  if (names.length === 0) return 'Qualquer chave pode chamar.'
+  return names.length === 1 ? `Escopo necessário: ${names[0]}.` : `Escopos necessários: ${names.join(' e ')}.`
+}
 
 /** Schemas of path parameters. */
 const PATH_PARAMETERS: Readonly<Record<string, z.ZodType>> = {

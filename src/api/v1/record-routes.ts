@@ -75,6 +75,7 @@ type ListRecords<Q> = (reader: Reader, query: Q, showing: AnswerInputs) => Promi
 interface Description {
   readonly path: string
   readonly scope: Scope
+  readonly alsoScope?: Scope
   readonly operation: string
   readonly summary: string
   readonly description?: string

@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 import { CalendarDate, Instant, localInstant } from '#domain/instant.ts'
 import { Money, StockQuantity } from '#domain/money.ts'
-import { formatDecimal, formatZipCode } from '#domain/person-values.ts'
+import { formatDecimal, formatQuantity, formatZipCode } from '#domain/person-values.ts'
 
 /**
  * Kind of a field: its control, and the conversion between typed text and command values. An empty field is null, or
@@ -149,8 +149,7 @@ export const quantityInput: Kind = {
   control: { as: 'input', type: 'text', inputMode: 'decimal' },
   read: plainDecimal,
   problem: unless(StockQuantity, plainDecimal, 'informe uma quantidade válida, por exemplo 1,5'),
-  show: (value) =>
-    value === null || value === undefined ? '' : formatDecimal(String(value)).replace(/,?0+$/, '') || '0',
+  show: (value) => (value === null || value === undefined ? '' : formatQuantity(String(value)).replace('−', '-')),
 }
 
 export const integerInput: Kind = {

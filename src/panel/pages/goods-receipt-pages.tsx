@@ -1,10 +1,12 @@
 import * as z from 'zod'
 import { MAX_RECEIPT_BILLS, type ReceiveGoodsInput, receiveGoods } from '#commands/receive-goods.ts'
+import { undoGoodsReceipt } from '#commands/undo-goods-receipt.ts'
 import { CalendarDate } from '#domain/instant.ts'
 import { Money, StockQuantity, toCents } from '#domain/money.ts'
 import { instalmentAmounts, instalmentDates } from '#domain/payment-rules.ts'
 import { formatDateTime, formatDay, formatMoney, formatPersonName, formatQuantity } from '#domain/person-values.ts'
 import { formatDocumentNumber, parseDocumentNumber, totalCostOf } from '#domain/prices.ts'
+import type { Refusal } from '#domain/refusals.ts'
 import type { Permission } from '#domain/rights.ts'
 import { Id, optionalText, REQUIRED_FIELD } from '#domain/text.ts'
 import { getAccount, listAccounts, payableListing } from '#queries/account-queries.ts'
@@ -21,15 +23,17 @@ import { type Fields, formText } from '../forms/panel-form.ts'
 import { link, permissionsFor } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelRoute } from '../panel-route.ts'
 import { namesOfSubjects } from '../record-history.tsx'
+import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { ListTable } from '../ui/list-table.tsx'
-import { Card } from '../ui/page-parts.tsx'
+import { Alert, Card } from '../ui/page-parts.tsx'
 import { listFiltered, recordsOnPage } from '../ui/panel-list.tsx'
-import { recordPages } from '../ui/record-pages.tsx'
+import { loadRecord, recordPages } from '../ui/record-pages.tsx'
 import { type Account, AccountBadge } from './account-parts.tsx'
 import { SEARCHED_SUPPLIER } from './debtor-pages.tsx'
 import { itemField } from './item-pages.tsx'
 import { NFE_PATH, nfePages, RECEIPTS_PATH, RECEIVING } from './nfe-pages.tsx'
 import { partyField } from './person-form.tsx'
+import { namesText } from './price-change-pages.tsx'
 
 /** Lines of an entry by hand; those after the first ones are folded. */
 const [MOST_LINES, OPEN_LINES] = [40, 6]
@@ -149,14 +153,42 @@ async function billsOf({ readModel }: PageContext, ids: readonly number[]): Prom
   return record ? [JSON.parse(record) as Account] : []
 }
 
-/** Goods, and accounts to pay for them. */
-async function Content({ visit, receipt }: { readonly visit: PageContext; readonly receipt: ShownReceipt }) {
-  const { lines, payable_ids } = receipt
-  const subjectOf = ({ catalog_item_id }: ShownReceipt['lines'][number]) => `catalog_item/${catalog_item_id}`
-  const names = await namesOfSubjects(
+const subjectOf = ({ catalog_item_id }: { readonly catalog_item_id: number }) => `catalog_item/${catalog_item_id}`
+
+/** Names of items. */
+const namesOfItems = (visit: PageContext, items: readonly { readonly catalog_item_id: number }[]) =>
+  namesOfSubjects(
     visit.readModel,
-    lines.map((line) => ({ subject: subjectOf(line) })),
+    items.map((item) => ({ subject: subjectOf(item) })),
   )
+
+interface ReceiptProps {
+  readonly visit: PageContext
+  readonly receipt: ShownReceipt
+}
+
+/** What its undoing did not change. */
+async function Undone({ visit, receipt: { undone_at, costs, left } }: ReceiptProps) {
+  if (undone_at === null) return null
+  const kept = costs.filter(({ catalog_item_id }) => left.includes(catalog_item_id))
+  const names = await namesOfItems(visit, kept)
+  const texts = kept.map(
+    (item) =>
+      `${names(subjectOf(item))}${item.former_cost ? ` (antes da entrada, ${formatMoney(item.former_cost)})` : ''}`,
+  )
+  return (
+    <Alert>
+      {`Entrada desfeita em ${formatDateTime(undone_at, visit.readModel.timezone)}.`}
+      {kept.length > 0 &&
+        ` O custo ficou como está, porque mudou depois ou o produto foi desativado: ${namesText(texts)}.`}
+    </Alert>
+  )
+}
+
+/** Goods, and accounts to pay for them. */
+async function Content({ visit, receipt }: ReceiptProps) {
+  const { lines, payable_ids } = receipt
+  const names = await namesOfItems(visit, lines)
   return (
     <>
       <Card title="Produtos">
@@ -211,6 +243,7 @@ const pages = recordPages<ShownReceipt>({
       { head: 'Entrada', cell: (receipt) => <a href={link(`${RECEIPTS_PATH}/${receipt.id}`)}>{nameOf(receipt)}</a> },
       { head: 'Fornecedor', cell: supplierCell },
       { head: 'Emissão', cell: ({ issued_on }) => issued_on && formatDay(issued_on), isExtra: true },
+      { head: 'Situação', cell: ({ undone_at }) => (undone_at ? 'Desfeita' : 'Registrada') },
       { head: 'Custo', cell: ({ total_cost }) => total_cost && formatMoney(total_cost), isNumber: true },
     ],
     page: ({ readModel }, asked, { limit }) =>
@@ -223,6 +256,7 @@ const pages = recordPages<ShownReceipt>({
       ['Emissão', ({ issued_on }) => issued_on && formatDay(issued_on)],
       ['Custo', ({ total_cost }) => amountCell(total_cost)],
       ['Registro', ({ created_at }) => formatDateTime(created_at, readModel.timezone)],
+      ['Desfeita em', ({ undone_at }) => undone_at && formatDateTime(undone_at, readModel.timezone)],
     ],
     more: [
       { label: 'Entrada por NF-e', to: NFE_PATH },
@@ -239,15 +273,64 @@ const pages = recordPages<ShownReceipt>({
     ['Custo', receipt.total_cost && formatMoney(receipt.total_cost)],
     ['Registro', formatDateTime(receipt.created_at, readModel.timezone)],
   ],
+  notice: (receipt, visit) => Undone({ visit, receipt }),
   more: (receipt, visit) => Content({ visit, receipt }),
+  head: ({ id, undone_at }) => ({
+    dangers: [undone_at === null && { label: 'Desfazer entrada', to: `${RECEIPTS_PATH}/${id}/desfazer` }],
+  }),
   fields: fieldsOf,
   create: { schema: HandReceipt, command: receiveGoods, flash: 'entrada', showsChanges: true },
+})
+
+/** Why it cannot be undone, with the bills or products in its way. */
+async function undoProblem({ refused, details = {} }: Refusal, visit: FormSubmission) {
+  if (refused === 'has_payments') {
+    const ids = (details.payable_ids ?? []) as readonly number[]
+    return (
+      <>
+        {'Já há pagamento destas contas; estorne antes de desfazer: '}
+        {ids.map((id, at) => [at > 0 && ', ', <a href={link(`/contas-a-pagar/${id}`)}>{`conta ${id}`}</a>])}.
+      </>
+    )
+  }
+  if (refused !== 'insufficient_stock') return undefined
+  const items = (details.items ?? []) as readonly { catalog_item_id: number; requested: string; available: string }[]
+  const names = await namesOfItems(visit, items)
+  const texts = items.map(
+    (item) =>
+      `${names(subjectOf(item))} (entraram ${formatQuantity(item.requested)}, há ${formatQuantity(item.available)})`,
+  )
+  return `O estoque ficaria negativo; corrija por uma contagem antes de desfazer: ${namesText(texts)}.`
+}
+
+const undoPages = formPages<ShownReceipt, object>({
+  path: `${RECEIPTS_PATH}/:id/desfazer`,
+  section: 'catalog',
+  access: RECEIVING,
+  subject: (visit) => loadRecord<ShownReceipt>(visit, ({ readModel }, id) => getGoodsReceipt(readModel.reader, id)),
+  title: ({ id }) => `Desfazer a entrada ${id}`,
+  obstacle: ({ undone_at }) => undone_at && 'A entrada já foi desfeita.',
+  intro: () => (
+    <p>
+      Sai do estoque o que entrou, os custos voltam ao que eram e as contas a pagar da entrada são excluídas. A mesma
+      NF-e pode entrar de novo: corrija então os produtos e as conversões. O que foi cadastrado com ela fica.
+    </p>
+  ),
+  label: 'Desfazer entrada',
+  isDangerous: true,
+  back: ({ id }) => `${RECEIPTS_PATH}/${id}`,
+  fields: () => ({}),
+  showsChanges: true,
+  schema: z.object({}),
+  problem: undoProblem,
+  act: (submission, { id }) =>
+    runAndRedirect(submission, undoGoodsReceipt, { id }, { to: `${RECEIPTS_PATH}/${id}`, flash: 'entrada-desfeita' }),
 })
 
 /** Forms need both permissions; what is shown are costs to pay. */
 export const goodsReceiptPages: readonly PanelRoute[] = [
   ...nfePages,
-  ...pages.map((page): PanelRoute => {
+  ...[...pages, ...undoPages].map((page): PanelRoute => {
     const more = page.changes ? RECEIVING : []
     return { ...page, access: ['see_payables', ...permissionsFor(page), ...more] as Permission[] }
   }),

@@ -327,6 +327,7 @@ export const catalogPages = recordPages<Item>({
       { label: 'Etiquetas', to: LABELS_PATH },
       { label: 'Categorias', to: `${PATH}/categorias` },
       { label: 'Reposição', to: RUNNING_OUT_PATH },
+      { label: 'Lista de compras', to: '/catalogo/lista-de-compras' },
       { label: 'Inventários', to: INVENTORIES_PATH },
       { label: 'Entrada por NF-e', to: '/catalogo/entradas/nfe' },
       { label: 'Entradas', to: '/catalogo/entradas' },

@@ -31,8 +31,9 @@ import type { Item } from './stock-pages.tsx'
 
 export const MOVEMENTS_PATH = '/catalogo/movimentacao'
 
-/** An adjustment that takes from the stock is what the form calls an issue. */
+/** An adjustment that takes from the stock is what the form calls an issue; a purchase that does is undone. */
 const kindName = ({ kind, quantity }: Pick<ShownMovement, 'kind' | 'quantity'>): string => {
+  if (kind === 'purchase' && quantity.startsWith('-')) return 'Entrada desfeita'
   if (kind !== 'adjustment') return MOVEMENT_KIND_NAMES[kind]
   return quantity.startsWith('-') ? 'Saída' : 'Ajuste de entrada'
 }
@@ -63,7 +64,7 @@ const Cause = ({ visit, movement }: CauseProps) => {
   const { type, id } = parseSubject(record)
   const ofRecord = ownValue(RECORD_TEXTS, type)
   if (ofRecord === undefined) return <>{kindName(movement)}</>
-  const text = kind === 'sale' ? `Venda ${id}` : `${MOVEMENT_KIND_NAMES[kind]} ${ofRecord} ${id}`
+  const text = kind === 'sale' ? `Venda ${id}` : `${kindName(movement)} ${ofRecord} ${id}`
   const path = subjectPath(record)
   return visit.reaches('GET', path) ? <a href={link(path)}>{text}</a> : text
 }

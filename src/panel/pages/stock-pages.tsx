@@ -64,7 +64,7 @@ export const StockInfo = ({ item, of }: { readonly item: Pick<Item, 'stock' | 'u
 }
 
 /** How long a stock lasts, for people. */
-function coverText({ days_of_stock: days, sold_30_days }: StockCover): string | null {
+export function coverText({ days_of_stock: days, sold_30_days }: StockCover): string | null {
   if (days === null) return toThousandths(sold_30_days) === 0 ? 'Sem vendas em 30 dias' : null
   if (days === 0) return 'Menos de um dia'
   return days === 1 ? '1 dia' : `${format.formatCount(days)} dias`
@@ -294,7 +294,12 @@ async function show(visit: PageContext): Promise<PanelPage> {
       file={`${RUNNING_OUT_PATH}.csv`}
     />
   )
-  return { title: 'Reposição', body, parent: { label: 'Catálogo', to: '/catalogo' } }
+  return {
+    title: 'Reposição',
+    body,
+    parent: { label: 'Catálogo', to: '/catalogo' },
+    more: [{ label: 'Lista de compras', to: '/catalogo/lista-de-compras' }],
+  }
 }
 
 const SOLD_IN_FILE: readonly FileColumn<LowStockObject>[] = [

@@ -22,6 +22,7 @@ export const FLASHES = {
   estoque: 'Estoque alterado.',
   contado: 'Contagem registrada.',
   entrada: 'Entrada registrada.',
+  'entrada-desfeita': 'Entrada desfeita: a mesma nota já pode entrar de novo.',
   variacoes: 'Variações criadas.',
   marca: 'Logotipo gravado.',
   'marca-excluida': 'Logotipo excluído.',

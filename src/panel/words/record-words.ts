@@ -329,6 +329,10 @@ const SENTENCES: Sentences = {
     `${prices.length === 1 ? 'Um preço' : `${prices.length} preços`} ${starts_at === null ? 'a mudar agora' : `a mudar em ${text('starts_at', starts_at)}`}`,
   PriceChangeApplied: ({ left }) => (left.length === 0 ? 'Preços alterados' : `Preços alterados, menos ${left.length}`),
   PriceChangeUndone: ({ left }) => (left.length === 0 ? 'Preços de volta' : `Preços de volta, menos ${left.length}`),
+  GoodsReceiptUndone: ({ left }) =>
+    left.length === 0
+      ? 'Entrada desfeita'
+      : `Entrada desfeita; ${left.length === 1 ? 'um custo ficou' : `${left.length} custos ficaram`} como estava${left.length === 1 ? '' : 'm'}`,
   InventoryOpened: ({ name }) => `Inventário aberto: ${name}`,
   InventoryCounted: ({ counts }) =>
     counts.length === 1 ? 'Um produto contado no inventário' : `${counts.length} produtos contados no inventário`,

@@ -80,6 +80,10 @@ export const catalogSamples: Samples = {
     await itemOf(panel, { stock: '2', min_stock: '6' })
     return `${HOME}/reposicao`
   },
+  [`${HOME}/lista-de-compras`]: async (panel) => {
+    await itemOf(panel, { stock: '1234.5', min_stock: '2469' })
+    return `${HOME}/lista-de-compras`
+  },
   [`${HOME}/etiquetas`]: async (panel) => `${HOME}/etiquetas?item=${await itemOf(panel)}`,
   [`${HOME}/precos`]: async (panel) => {
     await itemOf(panel)
@@ -105,6 +109,7 @@ export const catalogSamples: Samples = {
   },
   [`${HOME}/entradas/novo`]: async () => `${HOME}/entradas/novo`,
   [`${HOME}/entradas/:id`]: async (panel) => `${HOME}/entradas/${await receiptOf(panel)}`,
+  [`${HOME}/entradas/:id/desfazer`]: async (panel) => `${HOME}/entradas/${await receiptOf(panel)}/desfazer`,
   [`${HOME}/entradas/nfe`]: async () => `${HOME}/entradas/nfe`,
   [`${HOME}/entradas/nfe/conferir`]: async ({ api, company, owner }) => {
     const lines = [{ cProd: '7', xProd: 'BISCOITO AGUA E SAL 400 G', qCom: '24', vProd: '100.00' }]
