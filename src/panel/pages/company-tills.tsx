@@ -299,7 +299,7 @@ const OpenRefusedSales = ({ total, sales, timezone }: OpenRefusedSalesProps) => 
 
 const uploadColumns = (timezone: string, names: (actor: string | null) => string): Column<UploadedSale>[] => [
   { head: 'Venda', cell: ({ sale }) => <a href={link(`/vendas/${sale.id}`)}>{sale.id}</a> },
-  { head: 'Recebida em', cell: ({ recorded_at }) => formatDateTime(recorded_at, timezone), isExtra: true },
+  { head: 'Recebida em', cell: ({ recorded_at }) => formatDateTime(recorded_at, timezone) },
   { head: 'Enviada por', cell: ({ actor }) => names(actor), isExtra: true },
   { head: 'No caixa', cell: ({ offline_id }) => offline_id && <ShortId id={offline_id} />, isExtra: true },
   { head: 'Situação', cell: ({ sale }) => <SaleBadge status={sale.status} />, isExtra: true },

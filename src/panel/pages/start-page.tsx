@@ -115,15 +115,15 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
             {steps && <FirstStepsCard steps={steps} />}
           </div>
           <SalesFigures period={period} sums={sums} seesCosts={seesCosts} seesBefore={seesAllSales} />
-        </div>
-        <div class="columns">
-          <SalesParts period={period} sums={sums} />
           <Card title="Contas em aberto">
             <Stats>
               <Open label="A receber" of="receber" path="/contas-a-receber" side={accounts.receivables} />
               {seesPayables && <Open label="A pagar" of="pagar" path="/contas-a-pagar" side={accounts.payables} />}
             </Stats>
           </Card>
+        </div>
+        <div class="columns">
+          <SalesParts period={period} sums={sums} />
           <AfterAcquirers period={period} sums={sums} kept={kept} seesCosts={seesCosts} />
           <StockTodo stock={stock} />
         </div>
