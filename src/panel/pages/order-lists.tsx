@@ -43,7 +43,7 @@ import { link } from '../page-context.ts'
 import type { PageContext } from '../panel-route.ts'
 import { fieldInput } from '../record-fields.ts'
 import { type Column, ListTable } from '../ui/list-table.tsx'
-import { Card, Figure, PanelBadge, StateBadge, type StateMark, WithheldContent } from '../ui/page-parts.tsx'
+import { Card, Figure, FoldedCard, PanelBadge, StateBadge, type StateMark, WithheldContent } from '../ui/page-parts.tsx'
 import {
   List,
   type ListRequest,
@@ -71,7 +71,7 @@ export async function Notifications({ readModel, session }: PageContext, orderId
   const page = await listNotifications(readModel.reader, orderId, { limit: NOTIFICATIONS })
   const notifications = recordsOnPage<NotificationObject>(page)
   return (
-    <Card title="Notificações recebidas">
+    <FoldedCard title="Notificações recebidas">
       <ListTable
         caption="Notificações recebidas"
         rows={notifications}
@@ -94,7 +94,7 @@ export async function Notifications({ readModel, session }: PageContext, orderId
       {!isRefusal(page) && page.has_more && (
         <p class="hint">Só as primeiras {NOTIFICATIONS} são mostradas; a API lista todas.</p>
       )}
-    </Card>
+    </FoldedCard>
   )
 }
 
