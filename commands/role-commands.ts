@@ -27,7 +27,7 @@ import { accept, command, type Grant, isRefusal, type Permit } from '#ledger/com
 import type { Rows } from '#ledger/working-set.ts'
 import { companyRef, ownCompany } from '#projections/companies.ts'
 
-/** Permits what a role gets beyond what it had: nobody gives rights, or limits, that they lack. */
+/** Permits what a role gets beyond what it had: rights or limits that the giver lacks are not given. */
 function permitGranting(permit: Permit, after: RolePermissions, before = { ...after, ...NONE }): Grant | Refusal {
   let grant: Grant = {}
   for (const { permission, cents } of listBeyond(after, before)) {

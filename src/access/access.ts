@@ -28,6 +28,7 @@ import type { PanelLimits } from './open-sessions.ts'
 import { createSecondFactors, type SecondFactors } from './second-factors.ts'
 import { createSessions, type Sessions } from './sessions.ts'
 import { createSharedLinks, type SharedLinks } from './shared-links.ts'
+import { createShownShops, type ShownShops } from './shown-shops.ts'
 import { createTokens, type Tokens } from './till-access.ts'
 
 /** How often clients may ask. */
@@ -70,6 +71,7 @@ export interface Access {
   readonly passwordLinks: PasswordLinks
   readonly morningMails: MorningMails
   readonly sharedLinks: SharedLinks
+  readonly shownShops: ShownShops
   readonly secondFactors: SecondFactors
   readonly companiesOf: People['companiesOf']
   readonly sessions: Sessions
@@ -112,6 +114,7 @@ export function createAccess(options: AccessOptions): Access {
     passwordLinks: createPasswordLinks(links),
     morningMails: createMorningMails(options.pool, options.mailer),
     sharedLinks: createSharedLinks(options),
+    shownShops: createShownShops(options.pool, options.requestSecret),
     secondFactors: createSecondFactors(links),
     companiesOf: createPeople(gate).companiesOf,
     sessions: createSessions(gate, onError, limits.panel),

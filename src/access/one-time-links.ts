@@ -161,6 +161,8 @@ export interface PasswordLinks {
   ask(email: string): void
   /** A link to be handed over, also without e-mail; it replaces an earlier link. Null without a login. */
   issue(email: string, made: HandedOver): Promise<string | null>
+  /** The company that a link was made in, or the person's only one; null without one. */
+  companyOf(token: string): Promise<number | null>
   /**
    * Sets the password by a link, once. False if the link has expired, the password has changed since, or its
    * maker or person has.
@@ -235,6 +237,12 @@ export function createPasswordLinks(options: PasswordLinkOptions): PasswordLinks
       if (mailer) void send(mailer, email).catch((error) => log('access: password link e-mail failed', error))
     },
     issue: (email, made) => create(email, 0, made),
+    async companyOf(token) {
+      const hash = PASSWORD_TOKENS.hashOf(token)
+      if (!hash) return null
+      const { rows } = await pool.query<{ id: number | null }>({ ...COMPANY_OF, values: [hash, LINK_MINUTES] })
+      return rows[0]?.id ?? null
+    },
     async use(token, password, requestId) {
       const hash = PASSWORD_TOKENS.hashOf(token)
       if (!hash) return false
@@ -270,6 +278,13 @@ const KEEP = {
          on conflict (email) do update set token_hash = excluded.token_hash, sent_at = excluded.sent_at, generation = excluded.generation,
            company_id = excluded.company_id, made_by = excluded.made_by, for_owner = excluded.for_owner
          where l.sent_at < clock_timestamp() - make_interval(mins => $3)`,
+}
+
+const COMPANY_OF = {
+  name: 'company_of_password_link',
+  text: `select coalesce(l.company_id, (select min(u.company_id) from users u where u.email = l.email and u.doc ->> 'status' = 'active'
+           having count(*) = 1)) as id
+         from ops.password_links l where l.token_hash = $1 and l.sent_at > clock_timestamp() - make_interval(mins => $2)`,
 }
 
 const TAKE = {

@@ -54,26 +54,47 @@ function legible(color: Rgb, towards: Rgb, papers: readonly Rgb[]): Rgb {
   return towards
 }
 
+/** Accent of src/http/static/base.css. */
+const OWN_ACCENT = toRgb('#0b5fa5')
+/** Hue of errors there, in degrees, and how far from it a colour is taken for one. */
+const ALARM_HUE = 355
+const ALARM_REACH = 24
+/** Below it a colour is a grey. */
+const LEAST_SATURATION = 0.2
+
+/** Whether a colour, or a shade of it, would be taken for that of errors. */
+export function isAlarming(hex: string): boolean {
+  const [red, green, blue] = toRgb(hex)
+  const [most, least] = [Math.max(red, green, blue), Math.min(red, green, blue)]
+  const range = most - least
+  if (range <= LEAST_SATURATION * (255 - Math.abs(most + least - 255))) return false
+  const sector =
+    most === red ? (green - blue) / range : most === green ? 2 + (blue - red) / range : 4 + (red - green) / range
+  const distance = Math.abs(((sector * 60 - ALARM_HUE + 900) % 360) - 180)
+  return distance <= ALARM_REACH
+}
+
 /** Colours of pages, made from a shop's: text on each has enough contrast, whatever the colour. */
 export interface BrandPalette {
   readonly brand: string
   /** Black or white, on the colour itself. */
   readonly onBrand: string
-  /** Text and buttons on the pages' surfaces. */
+  /** Text and buttons on the pages' surfaces; of a red shop those of the pages, since red tells an error there. */
   readonly accent: { readonly light: string; readonly dark: string }
   readonly accentPaper: { readonly light: string; readonly dark: string }
 }
 
 export function brandPalette(color: string): BrandPalette {
   const brand = toRgb(color)
-  const lightPaper = mix(brand, WHITE, PAPER_SHARE.light)
-  const darkPaper = mix(brand, DARK_SURFACE, PAPER_SHARE.dark)
+  const accent = isAlarming(color) ? OWN_ACCENT : brand
+  const lightPaper = mix(accent, WHITE, PAPER_SHARE.light)
+  const darkPaper = mix(accent, DARK_SURFACE, PAPER_SHARE.dark)
   return {
     brand: color,
     onBrand: contrast(brand, WHITE) >= contrast(brand, BLACK) ? '#ffffff' : '#000000',
     accent: {
-      light: toHex(legible(brand, BLACK, [LIGHT_SURFACE, lightPaper])),
-      dark: toHex(legible(brand, WHITE, [DARK_SURFACE, darkPaper])),
+      light: toHex(legible(accent, BLACK, [LIGHT_SURFACE, lightPaper])),
+      dark: toHex(legible(accent, WHITE, [DARK_SURFACE, darkPaper])),
     },
     accentPaper: { light: toHex(lightPaper), dark: toHex(darkPaper) },
   }

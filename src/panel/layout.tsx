@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
+import type { ShopBrand } from '#access/email.ts'
 import { uploadedLogo } from '#domain/images.ts'
 import { formatDateTimeSeconds, formatDay, MASKED } from '#domain/person-values.ts'
 import { UNMASKED } from '#domain/rights.ts'
@@ -240,15 +241,21 @@ const Document = ({ title, brandColor, children }: DocumentProps) => (
 const document = (head: Omit<DocumentProps, 'children'>, body: ComponentChildren): string =>
   `<!doctype html>${renderToString(<Document {...head}>{body}</Document>)}`.replaceAll('\0', '\uFFFD')
 
-/** A page without a menu: before the login, or for an error. */
-export const plainDocument = ({ title, body }: PanelPage): string =>
+/** The uploaded logo of a shop, or the service's mark. */
+const Logo = ({ logoUrl }: Pick<ShopBrand, 'logoUrl'>) => {
+  const logo = uploadedLogo(logoUrl)
+  return logo === null ? <Icon name="brand" /> : <img class="logo" src={logo} alt="" />
+}
+
+/** A page without a menu, with the brand of its shop if it is known: before the login, or for an error. */
+export const plainDocument = ({ title, body }: PanelPage, shop: ShopBrand | null): string =>
   document(
-    { title, brandColor: null },
+    { title: shop ? `${title} · ${shop.name}` : title, brandColor: shop?.color ?? null },
     <body class="plain">
       <main id="conteudo">
         <p class="brand">
-          <Icon name="brand" />
-          Tillbook
+          <Logo logoUrl={shop?.logoUrl ?? null} />
+          {shop?.name ?? 'Tillbook'}
         </p>
         <h1>{title}</h1>
         {body}
@@ -306,7 +313,7 @@ const HomeLink = ({ visit: { session } }: { readonly visit: PageContext }) => {
   const logo = uploadedLogo(session.logoUrl)
   return (
     <a class="brand" href={link('/')}>
-      {logo === null ? <Icon name="brand" /> : <img class="logo" src={logo} alt="" />}
+      <Logo logoUrl={session.logoUrl} />
       <span class={logo === null ? undefined : 'hidden'}>Tillbook</span>
     </a>
   )

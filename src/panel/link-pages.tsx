@@ -20,7 +20,7 @@ import {
 import { zoneInput } from './forms/zone-input.ts'
 import { link, PANEL, readFormBody } from './page-context.ts'
 import { sendPlainPage, sendRedirect } from './panel-answer.tsx'
-import { beginSecondStep, openSession, toLoginOrigin } from './panel-login.tsx'
+import { beginSecondStep, loadShownShop, openSession, toLoginOrigin } from './panel-login.tsx'
 import type { PanelServices } from './panel-route.ts'
 import { FieldList } from './ui/form-fields.tsx'
 import { Alert } from './ui/page-parts.tsx'
@@ -112,7 +112,7 @@ function sendFirstRun(response: Response, code: string, filled: FilledForm, stat
 export function linkRoutes(context: PanelServices, readForm: RequestHandler): Router {
   const router = express.Router({ caseSensitive: true })
   const limitAnonymous = limitUnauthenticatedBy(context.limits.addresses)
-  const { invitations, passwordLinks } = context.access
+  const { invitations, passwordLinks, shownShops } = context.access
   const limit: RequestHandler = async (request, response, next) => {
     await limitAnonymous(request, response)
     next()
@@ -121,7 +121,8 @@ export function linkRoutes(context: PanelServices, readForm: RequestHandler): Ro
   async function showInvitation(response: Response, code: string, problem?: string, status = 200): Promise<void> {
     const invitation = await invitations.find(code)
     if (!invitation) return sendOver(response, 'Este convite não é mais válido. Peça outro a quem convidou você.')
-    const { companyName, email } = invitation
+    const { companyName, email, companyId } = invitation
+    response.locals.shop = await shownShops.find(companyId)
     sendPasswordForm(response, {
       to: '/convite',
       title: 'Aceitar convite',
@@ -153,6 +154,12 @@ export function linkRoutes(context: PanelServices, readForm: RequestHandler): Ro
     sendRedirect(response, link('/entrar'), 'senha-trocada')
   }
 
+  const showNewPassword: RequestHandler = async (request, response) => {
+    const companyId = await passwordLinks.companyOf(codeOf(request))
+    if (companyId !== null) response.locals.shop = await shownShops.find(companyId)
+    sendNewPassword(response, codeOf(request))
+  }
+
   const accept: RequestHandler = (request, response) => acceptInvitationLink(context, request, response, showInvitation)
   const page = (path: string, show: RequestHandler, submit: RequestHandler): HttpRoute[] => [
     { method: 'get', path, handlers: [show] },
@@ -163,9 +170,9 @@ export function linkRoutes(context: PanelServices, readForm: RequestHandler): Ro
     ...page(FIRST_RUN_PATH, first.show, (request, response) => first.create(context, request, response)),
     ...page('/convite', (request, response) => showInvitation(response, codeOf(request)), accept),
     ...page('/esqueci', (_request, response) => sendForgotten(response, passwordLinks.isAvailable), ask),
-    ...page('/nova-senha', (request, response) => sendNewPassword(response, codeOf(request)), setPassword),
+    ...page('/nova-senha', showNewPassword, setPassword),
   ]
-  return mountRoutes(router, PANEL, routes, { first: [limit] })
+  return mountRoutes(router, PANEL, routes, { first: [limit, loadShownShop(context, null)] })
 }
 
 /** Shows the page of an invitation's code, or that it is over. */

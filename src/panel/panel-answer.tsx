@@ -1,4 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
+import type { ShopBrand } from '#access/email.ts'
 import { type Problem, toHttpStatus } from '#http/problems.ts'
 import type { PendingCounts } from '#queries/company-queries.ts'
 import { panelDocument, plainDocument } from './layout.tsx'
@@ -36,7 +37,7 @@ export function sendPlainPage(response: Response, page: PanelPage): void {
   response
     .status(page.status ?? 200)
     .type('html')
-    .send(plainDocument(page))
+    .send(plainDocument(page, (response.locals.shop ?? null) as ShopBrand | null))
 }
 
 /**

@@ -1,10 +1,10 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import type { CompletedLogin, LoginFailure, PendingLogin } from '#access/login.ts'
-import type { MinuteLimit } from '#access/login-limits.ts'
+import type { AddressLimit, MinuteLimit } from '#access/login-limits.ts'
 import type { SecondStep } from '#access/second-factors.ts'
 import { type AdmittedSession, csrfMatches, deriveCsrfToken, type PanelSession } from '#access/sessions.ts'
 import { Email } from '#domain/text.ts'
-import { mountRoutes, rateLimitProblem } from '#http/edge.ts'
+import { type HttpRoute, mountRoutes, rateLimitProblem } from '#http/edge.ts'
 import { Problem } from '#http/problems.ts'
 import { assertOpen } from '#ledger/ledgers.ts'
 import { type FormBody, formText } from './forms/panel-form.ts'
@@ -50,6 +50,22 @@ function setDeviceCookie(request: Request, response: Response, device: string | 
   if (device === null) return
   response.cookie(deviceNameFor(request), device, { ...attributesFor(request), maxAge: DEVICE_DAYS * 86_400_000 })
 }
+
+const shopNameFor = (request: Request): string => `${nameFor(request)}-loja`
+
+/** Pages before the next login show this company's brand. */
+const setShopCookie = (request: Request, response: Response, code: string): void =>
+  void response.cookie(shopNameFor(request), code, { ...attributesFor(request), maxAge: DEVICE_DAYS * 86_400_000 })
+
+/** Loads the shop that pages without a login show: the browser's last one, or the only one; none above the limit. */
+export const loadShownShop =
+  ({ access: { shownShops } }: PanelServices, limit: AddressLimit | null): RequestHandler =>
+  async (request, response, next) => {
+    const counted = await limit?.consume(request.ip ?? '')
+    const code = readCookie(request, shopNameFor(request))
+    if (!counted?.limited) response.locals.shop = await shownShops.find(shownShops.read(code))
+    next()
+  }
 
 function clearSessionCookie(request: Request, response: Response): void {
   response.clearCookie(nameFor(request), attributesFor(request))
@@ -165,6 +181,7 @@ export async function openSession(
   if (before) await sessions.revoke(before)
   setSessionCookie(request, response, token, expiresAt)
   setDeviceCookie(request, response, device)
+  setShopCookie(request, response, context.access.shownShops.codeFor(first.holder.companyId))
   // Users of several companies choose one first.
   const to = memberships.length > 1 && !asked ? link('/empresas') : (ownPage(target.next) ?? link('/'))
   if (kept && author) sendTyped(response, kept, deriveCsrfToken(token))
@@ -344,7 +361,7 @@ export function loginRoutes(context: PanelServices, readForm: RequestHandler): R
     sendRedirect(response, link('/entrar'), 'saiu')
   }
   const toLogin: RequestHandler = (_request, response) => sendRedirect(response, link('/entrar'))
-  return mountRoutes(router, PANEL, [
+  const routes: HttpRoute[] = [
     { method: 'get', path: '/entrar', handlers: [show] },
     { method: 'post', path: '/entrar', handlers: [readForm, enter] },
     // Opened without the form: the login begins again.
@@ -354,7 +371,8 @@ export function loginRoutes(context: PanelServices, readForm: RequestHandler): R
       handlers: [readForm, (request, response) => submitSecondStep(context, request, response)],
     },
     { method: 'post', path: '/sair', handlers: [readForm, leave] },
-  ])
+  ]
+  return mountRoutes(router, PANEL, routes, { first: [loadShownShop(context, context.limits.addresses)] })
 }
 
 const WRONG = { kind: 'wrong', message: 'E-mail ou senha incorretos.' } as const

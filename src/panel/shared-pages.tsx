@@ -13,7 +13,7 @@ import {
 } from '#http/edge.ts'
 import { pathId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
-import { makeEventReceipt, makeSaleReceipt, RECEIPT_PAGE, type Receipt } from '#integrity/sale-receipts.ts'
+import { makeEventReceipt, makeSaleReceipt, type Receipt } from '#integrity/sale-receipts.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import type { KeyedSemaphore } from '#lib/fair-sharing.ts'
 import type { CompanyObject } from '#projections/companies.ts'
@@ -29,7 +29,7 @@ import { type MonthSource, monthTurns, sendMonthFile } from './month-file.ts'
 import { ShopHead, toLogoOrigin } from './pages/company-pages.tsx'
 import { MonthRows } from './pages/month-pages.tsx'
 import { formatMonth, type HrefOf, type MonthList, MonthReport } from './pages/month-report.tsx'
-import { CheckLink, ReceiptPaper, toCheckAddress } from './pages/purchase-pages.tsx'
+import { CheckLink, checkPageOf, ReceiptPaper, toCheckAddress } from './pages/purchase-pages.tsx'
 import { type CustomerStatement, loadCustomerStatement, StatementCards } from './pages/statement-pages.tsx'
 import { answerPanelFailure } from './panel-answer.tsx'
 import { allowImages, pagePolicy } from './panel-cookies.ts'
@@ -109,7 +109,7 @@ async function prove(context: PanelServices, request: Request, response: Respons
   const id = pathId(String(request.params.id))
   const receipt = id === null ? null : await proofOf(visit, id)
   if (!receipt) throw new Problem('not_found')
-  response.redirect(303, toCheckAddress(`${context.environment.publicUrl}${RECEIPT_PAGE}`, receipt))
+  response.redirect(303, toCheckAddress(checkPageOf(context, visit.link.companyId), receipt))
 }
 
 /** Of a line of the customer's statement, by its event, or of a sale of the month. */
@@ -231,7 +231,7 @@ const queryOf = ({ originalUrl }: Request) =>
   Object.fromEntries(new URLSearchParams(originalUrl.split('?').slice(1).join('?')))
 
 /** A receipt for the customer, without names of persons. */
-async function receiptPage({ context, reader, company }: SharedVisit, id: number): Promise<PanelPage | null> {
+async function receiptPage({ context, reader, company, link }: SharedVisit, id: number): Promise<PanelPage | null> {
   const { record } = await getSale(reader, id)
   const made = record && (await makeSaleReceipt({ ...context.proofs, store: context.reads.store, reader }, id))
   if (!record || !made) return null
@@ -242,7 +242,7 @@ async function receiptPage({ context, reader, company }: SharedVisit, id: number
     body: await ReceiptPaper({
       ...{ company, reader, timezone: company.timezone, code: null },
       sale: { ...sale, customer: null, seller: null },
-      children: <CheckLink page={`${context.environment.publicUrl}${RECEIPT_PAGE}`} receipt={made.receipt} />,
+      children: <CheckLink page={checkPageOf(context, link.companyId)} receipt={made.receipt} />,
     }),
   }
 }

@@ -22,7 +22,7 @@ import { until } from '../support/wait.ts'
 
 /** Page with the head of panel pages. */
 const pageOf = (title: string, html: string) =>
-  plainDocument({ title, body: h('div', { dangerouslySetInnerHTML: { __html: html } }) })
+  plainDocument({ title, body: h('div', { dangerouslySetInnerHTML: { __html: html } }) }, null)
 
 const FIRST = `
 <a href="/seguinte" hx-boost="true">Seguinte</a>

@@ -15,7 +15,7 @@ import {
   StateRegistration,
   withoutZeros,
 } from '#domain/fiscal-values.ts'
-import { brandPalette, contrastColors } from '#domain/images.ts'
+import { brandPalette, contrastColors, isAlarming } from '#domain/images.ts'
 import { Cnpj, isCnpj, isCpf, phoneKey, stateOfZip } from '#domain/person-values.ts'
 import { barcodeProblem, MetadataInput, mergeMetadata } from '#domain/record-values.ts'
 import { accessKeyOf, withCheckDigit } from '../support/access-key.ts'
@@ -139,6 +139,19 @@ describe('colours of a shop', () => {
           ] as [string, string][]
           for (const [one, other] of pairs)
             expect(contrastColors(one, other), `${color}: ${one} on ${other}`).to.be.at.least(4.5)
+        }
+  })
+
+  it('are on no page mistaken for the colour of errors [PANEL-1353]', () => {
+    for (const red of ['#ff0000', '#a31621', '#ff9d9d', '#c8102e', '#e4002b', '#7a0019', '#d81b60'])
+      expect([isAlarming(red), brandPalette(red).brand], red).to.deep.equal([true, red])
+    for (const other of ['#0b5fa5', '#1b7f3b', '#ffe000', '#e65100', '#7b1fa2', '#808080', '#000000', '#ffffff'])
+      expect(isAlarming(other), other).to.equal(false)
+    for (const red of STEPS)
+      for (const green of STEPS)
+        for (const blue of STEPS) {
+          const { accent } = brandPalette(`#${red}${green}${blue}`)
+          expect([accent.light, accent.dark].some(isAlarming), `#${red}${green}${blue}`).to.equal(false)
         }
   })
 

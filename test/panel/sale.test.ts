@@ -381,7 +381,7 @@ describe('panel: a sale', () => {
     it('links to the page that verifies it, and shows no hash in words [PANEL-371]', async () => {
       const sale = await sold()
       const { html } = await user.get(`/painel/vendas/${sale.id}/recibo`)
-      expect(html).to.match(/href="[^"]*\/conferir#[^"]+">Conferir no registro/)
+      expect(html).to.match(/href="[^"]*\/conferir\?loja=[^#"]+#[^"]+">Conferir no registro/)
       expect(textIn(html)).not.to.match(/[0-9a-f]{64}/)
     })
   })

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import { createRingEntry, type RingEntry, type Succession } from '#integrity/checkpoint-keys.ts'
 import { hashPublicKey, type SigningKey } from '#integrity/note.ts'
-import { PAGE_POLICY, renderReceiptDocument, toTrustedKeys } from '#public/receipt-page.tsx'
+import { renderReceiptDocument, toPagePolicy, toTrustedKeys } from '#public/receipt-page.tsx'
 import { INSTALLATION, newKey } from '../support/receipts.ts'
 
 const signingKey = (): SigningKey => {
@@ -34,18 +34,23 @@ function ringOf(...successions: readonly Succession[]): { keys: SigningKey[]; en
 describe('receipt verification page', () => {
   it('contains all scripts and styles it uses, also as a saved file [PROOF-48]', () => {
     const { entries } = ringOf('first')
-    const html = renderReceiptDocument(toTrustedKeys(INSTALLATION, entries))
+    const shop = { company: 7, name: 'Padaria <Ipê>', color: '#b3261e', logo: null }
+    const trusted = { ...toTrustedKeys(INSTALLATION, entries), shop }
+    const html = renderReceiptDocument(trusted)
+    const policy = toPagePolicy(trusted)
     const [, inPage = ''] = /http-equiv="Content-Security-Policy" content="([^"]+)"/.exec(html) ?? []
-    expect(`${inPage.replaceAll('&#39;', "'")}; frame-ancestors 'none'`).to.equal(PAGE_POLICY)
+    expect(`${inPage.replaceAll('&#39;', "'")}; frame-ancestors 'none'`).to.equal(policy)
     const hashed = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
     const [, script = ''] = /<script type="module">(.*?)<\/script>/s.exec(html) ?? []
-    const [, style = ''] = /<style>(.*?)<\/style>/s.exec(html) ?? []
-    expect(PAGE_POLICY.split('; ')).to.include.members([
+    const styles = [...html.matchAll(/<style>(.*?)<\/style>/gs)].map(([, style = '']) => hashed(style))
+    expect(styles).to.have.length(2)
+    expect(policy.split('; ')).to.include.members([
       "default-src 'none'",
       `script-src ${hashed(script)}`,
-      `style-src ${hashed(style)}`,
+      `style-src ${styles.join(' ')}`,
     ])
     expect(script).to.not.match(/^import /m)
+    expect(html).to.include('Padaria &lt;Ipê').and.include('--brand:#b3261e')
     expect(html.match(/(?:src|href)="[^"]*"/g)).to.deep.equal(['href="data:,"', 'href="/conferir"'])
   })
 

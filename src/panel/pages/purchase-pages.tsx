@@ -18,7 +18,7 @@ import type { Reader } from '#queries/reader.ts'
 import { listPurchases, MAX_PURCHASES, type Purchases, sumPurchases } from '#queries/return-queries.ts'
 import { receiptFilePath } from '../csv-files.ts'
 import { link } from '../page-context.ts'
-import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
+import type { PageContext, PanelPage, PanelRoute, PanelServices } from '../panel-route.ts'
 import { ListTable } from '../ui/list-table.tsx'
 import { Alert, Card, Figure, Stat, Stats } from '../ui/page-parts.tsx'
 import { CardPager, recordsOnPage } from '../ui/panel-list.tsx'
@@ -108,8 +108,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
     sale &&
     (await makeSaleReceipt({ ...context.proofs, store: context.reads.store, reader: readModel.reader }, sale.id))
   if (!sale || !made) return null
-  const { publicUrl } = context.environment
-  const page = `${publicUrl}${RECEIPT_PAGE}`
+  const page = checkPageOf(context, visit.session.companyId)
   const link = await findLink(visit, { kind: 'sale', id: sale.id })
   const company = await loadCompany(visit)
   const body = (
@@ -258,6 +257,10 @@ export const saleReceiptPages: readonly PanelRoute[] = [
     pageOf: ({ id }) => `/vendas/${id}/recibo`,
   }),
 ]
+
+/** Address of the page that verifies receipts, which shows the shop. */
+export const checkPageOf = ({ access, environment }: PanelServices, companyId: number): string =>
+  `${environment.publicUrl}${RECEIPT_PAGE}?loja=${access.shownShops.codeFor(companyId)}`
 
 interface CheckProps {
   /** Address of the page that verifies receipts. */

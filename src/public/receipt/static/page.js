@@ -120,11 +120,11 @@ function accountOf({ type, version, data, recorded_at }) {
 
 /** @param {Proved} verdict */
 function wordsOfKey({ key }) {
-  const until = key.until ? ` Ela foi substituída em ${moment(key.until)} e só vale para recibos anteriores.` : ''
+  const until = key.until ? ` Ela foi trocada em ${moment(key.until)} e só vale para recibos anteriores.` : ''
   const succession = key.isSigned
     ? ''
     : ' Atenção: uma chave anterior foi perdida e não assinou a seguinte. Só quem opera a instalação pode confirmar esta chave.'
-  return `O registro de auditoria foi assinado com a chave ${key.id}, que assina desde ${moment(key.since)}.${until}${succession}`
+  return `O registro de auditoria foi assinado com uma chave que vale desde ${moment(key.since)}.${until}${succession}`
 }
 
 /** @param {Proved} verdict @param {string} text */
@@ -133,9 +133,10 @@ function showProved(verdict, text) {
   const { origin, size } = verdict.head
   const isCancelled = cancellation !== undefined || event.type === 'OfflineSaleCancelled'
   const isSale = event.subject.startsWith('sale/')
-  const company = event.stream.slice('company-'.length)
+  const { shop } = trusted
+  const isOfShop = shop !== undefined && event.stream === `company-${shop.company}`
   const proved = [
-    `${isSale ? 'A venda' : 'O lançamento'} está no registro de auditoria ${origin} exatamente como aqui, na posição ${event.revision} de ${size} eventos.`,
+    `${isSale ? 'A venda' : 'O lançamento'} está no registro de auditoria ${isOfShop ? `de ${shop?.name} ` : ''}exatamente como aqui.`,
     wordsOfKey(verdict),
     ...(cancellation ? [`A venda foi cancelada: registrado em ${moment(cancellation.event.recorded_at)}.`] : []),
     'Guarde este recibo: ele prova qualquer alteração posterior.',
@@ -146,7 +147,7 @@ function showProved(verdict, text) {
       : [
           `Se ${isSale ? 'a venda foi cancelada ou devolvida' : 'o lançamento foi alterado ou estornado'} depois que este recibo foi feito.`,
         ]),
-    `O nome da loja: o registro é o da empresa ${company} da instalação ${trusted.installation}.`,
+    ...(isOfShop ? [] : ['O nome da loja: confira com ela.']),
     'Quem comprou e se a mercadoria foi entregue.',
     'Que este recibo é seu: qualquer pessoa com uma cópia pode conferi-lo.',
   ]
@@ -155,11 +156,16 @@ function showProved(verdict, text) {
   file.download = `recibo-${event.subject.replace('/', '-')}.json`
   const raw = element(
     'details',
-    element('summary', 'Os eventos como estão no registro de auditoria'),
+    element('summary', 'Detalhes técnicos'),
+    element('p', `Registro ${origin}, posição ${event.revision} de ${size} eventos. Chave ${verdict.key.id}.`),
     element('pre', rawOf(verdict)),
   )
   const isTest = event.data.test === true
-  const of = [...(isTest ? ['de uma empresa de teste'] : []), ...(isCancelled ? ['de uma venda cancelada'] : [])]
+  const of = [
+    ...(shop && !isOfShop ? [`de outra loja que não ${shop.name}`] : []),
+    ...(isTest ? ['de uma empresa de teste'] : []),
+    ...(isCancelled ? ['de uma venda cancelada'] : []),
+  ]
   show(
     of.length > 0 || !verdict.key.isSigned ? 'warn' : 'good',
     ['Recibo autêntico', ...of].join(' '),
@@ -244,4 +250,6 @@ if (globalThis.crypto?.subtle) {
   addEventListener('hashchange', checkAddress)
   checkAddress()
 } else show('bad', 'Este navegador não pode conferir aqui', 'Abra a página por https:// ou salve-a e abra o arquivo.')
+const saving = /** @type {HTMLAnchorElement} */ (byId('salvar').querySelector('a'))
 if (location.protocol === 'file:') byId('salvar').hidden = true
+else saving.search = location.search

@@ -11,7 +11,7 @@
  * A key that the page trusts: its 32 bytes in base64, its id among people, from when on it signed and, if another one took its
  * place, until when (UTC); `isSigned`: every key since the first one was signed by the one before it.
  * @typedef {{ key: string, id: string, since: string, until: string | null, isSigned: boolean }} TrustedKey
- * @typedef {{ installation: string, keys: readonly TrustedKey[] }} Trusted
+ * @typedef {{ installation: string, keys: readonly TrustedKey[], shop?: { company: number, name: string } }} Trusted
  */
 
 /**
