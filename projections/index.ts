@@ -41,7 +41,13 @@ import { salesRollupsProjection } from './sales-rollups.ts'
 import { inventoriesProjection, inventoryById, stockMovementView, stockProjection } from './stock.ts'
 import { storeCreditProjection } from './store-credit.ts'
 import { paymentTypeById, paymentTypesProjection, storeById, storesProjection } from './stores.ts'
-import { cashDrawersProjection, offlineRecordsProjection, tillsProjection, tillView } from './tills.ts'
+import {
+  cashDrawersProjection,
+  offlineRecordsProjection,
+  tillElementsProjection,
+  tillsProjection,
+  tillView,
+} from './tills.ts'
 import { limitUsesProjection, userById, users, usersProjection } from './users.ts'
 import { vouchersProjection } from './vouchers.ts'
 import { apiKeyById, apiKeysProjection, webhooksProjection, webhookView } from './webhooks.ts'
@@ -83,6 +89,7 @@ const projections = [
   ordersProjection,
   paymentKeysProjection,
   tillsProjection,
+  tillElementsProjection,
   erasuresProjection,
   salesRollupsProjection,
   // The working set writes this table for every changed row.
@@ -100,6 +107,7 @@ const KEPT: readonly Projection[] = [
   webhooksProjection,
   storesProjection,
   tillsProjection,
+  tillElementsProjection,
 ]
 
 const NOTHING: readonly AnyTable[] = []

@@ -370,7 +370,7 @@ const changed = (
   doc: { ...row.doc, ...change },
 })
 
-export const tillsProjection = projection('tills', [tills, tillElements], {
+export const tillsProjection = projection('tills', [tills], {
   TillRegistered: {
     apply(rows, event) {
       const { id, name, x, y } = event.data
@@ -389,16 +389,11 @@ export const tillsProjection = projection('tills', [tills, tillElements], {
     refs: ({ data: { id } }) => [tillById(id)],
   },
   TillElementReceived: {
-    refs: ({ data: { id, number } }) => [tillById(id), tillElement(id, number), tillElement(id, number + 1)],
+    refs: ({ data: { id } }) => [tillById(id)],
     apply(rows, event) {
-      const { id, number, hash, content_hash, previous, warnings, breaks_next } = event.data
+      const { id, number } = event.data
       const till = existing(rows, tillById(id))
-      const settled = withRange(till.doc.settled, [number, number])
-      rows.put(tills, changed(till, event, { settled }, number))
-      const { company_id } = till
-      rows.put(tillElements, { company_id, till_id: id, number, hash, content_hash, previous, warnings })
-      const next = breaks_next && existing(rows, tillElement(id, number + 1))
-      if (next) rows.put(tillElements, { ...next, warnings: [...new Set([...next.warnings, 'till_chain' as const])] })
+      rows.put(tills, changed(till, event, { settled: withRange(till.doc.settled, [number, number]) }, number))
     },
   },
   TillGapDetected: {
@@ -423,6 +418,20 @@ export const tillsProjection = projection('tills', [tills, tillElements], {
     apply(rows, event) {
       const till = existing(rows, tillById(event.data.id))
       rows.put(tills, { ...changed(till, event, {}), ended_at: event.recorded_at })
+    },
+  },
+})
+
+/** Apart from the tills, whose past states are made without them. */
+export const tillElementsProjection = projection('till_elements', [tillElements], {
+  TillElementReceived: {
+    refs: ({ data: { id, number } }) => [tillElement(id, number), tillElement(id, number + 1)],
+    apply(rows, event) {
+      const { id: till_id, number, hash, content_hash, previous, warnings, breaks_next } = event.data
+      const { company_id } = companyRef(rows)
+      rows.put(tillElements, { company_id, till_id, number, hash, content_hash, previous, warnings })
+      const next = breaks_next && existing(rows, tillElement(till_id, number + 1))
+      if (next) rows.put(tillElements, { ...next, warnings: [...new Set([...next.warnings, 'till_chain' as const])] })
     },
   },
 })
