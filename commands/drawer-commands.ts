@@ -14,7 +14,7 @@ import { cashDrawerByUser, listDrawerSessions, openSessionIn } from '#projection
 import { userById } from '#projections/users.ts'
 import { PositiveMoney } from '#records/accounts.ts'
 import { cancellationRefs, movedBy, recordMovement } from './cash-commands.ts'
-import { ownerOf, seenDrawer } from './named-drawers.ts'
+import { pickOwner, seenDrawer } from './named-drawers.ts'
 
 /** A movement in the panel; the ids are new ones. */
 interface DrawerMovement {
@@ -72,7 +72,7 @@ export const moveDrawer = command<DrawerMovement & { readonly kind: 'in' | 'out'
     const drawer = seenDrawer(rows, session_id, context)
     if (!drawer) return refuse('not_found')
     if (drawer.closed_at !== null) return refuse('session_closed')
-    const told = { offline_id, userId: drawer.owner ?? undefined, ...ownerOf(drawer, context.actor) }
+    const told = { offline_id, userId: drawer.owner ?? undefined, ...pickOwner(drawer, context.actor) }
     return recordMovement(rows, told, contentOf(input, { kind, amount, at: context.now, reason }), context)
   },
 })
@@ -100,7 +100,7 @@ export const closeDrawer = command<DrawerMovement & z.infer<typeof CloseDrawer>>
     const { session_id, offline_id, counted, reason } = input
     const drawer = seenDrawer(rows, session_id, context)
     if (!drawer) return refuse('not_found')
-    const told = { offline_id, userId: drawer.owner ?? undefined, ...ownerOf(drawer, context.actor) }
+    const told = { offline_id, userId: drawer.owner ?? undefined, ...pickOwner(drawer, context.actor) }
     const closing = { kind: 'closed', amount: null, at: context.now, reason } as const
     return recordMovement(rows, told, contentOf(input, closing, [{ payment_type_id: null, amount: counted }]), context)
   },

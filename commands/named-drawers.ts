@@ -74,11 +74,11 @@ export function moveNamedDrawer(
   return moved.map(({ cents, ...account }, n) =>
     event('CashMoved', {
       ...{ id: drawer.id, session_id: session, offline_id: `${movementId}/${n}`, kind, amount: fromCents(cents) },
-      ...{ at: now, reason, warnings: [], ...account, ...ownerOf(drawer, actor) },
+      ...{ at: now, reason, warnings: [], ...account, ...pickOwner(drawer, actor) },
     }),
   )
 }
 
 /** Member of a movement's event: whose drawer it is, if that is not the actor's. */
-export const ownerOf = ({ owner }: Readonly<CashSessionRow>, actor: string | null): { owner_id?: number } =>
+export const pickOwner = ({ owner }: Readonly<CashSessionRow>, actor: string | null): { owner_id?: number } =>
   owner === null || actor === `user/${owner}` ? {} : { owner_id: owner }

@@ -3,12 +3,12 @@ import { AccessKey } from '#domain/fiscal-values.ts'
 import { CalendarDate } from '#domain/instant.ts'
 import { fromThousandths, MAX_THOUSANDTHS, Quantity, toThousandths } from '#domain/money.ts'
 import {
+  averageUnitCost,
   DocumentNumber,
   parseDocumentNumber,
   quantityReceived,
   type ReceivedPart,
-  totalCostOf,
-  unitCostOf,
+  sumLineCosts,
 } from '#domain/prices.ts'
 import { type Refusal, refuse, refuseField, refuseForgotten } from '#domain/refusals.ts'
 import { Id, optionalText } from '#domain/text.ts'
@@ -121,7 +121,7 @@ export const receiveGoods = command<ReceiveGoodsInput>({
     const received = event('GoodsReceived', {
       ...{ id, access_key, reference, issued_on, supplier_id: supplier.party?.id ?? null },
       payable_ids: bills.map(({ payable_id }) => payable_id),
-      total_cost: totalCostOf(goods.map(({ part }) => part.cost)),
+      total_cost: sumLineCosts(goods.map(({ part }) => part.cost)),
     })
     const costs = costChanges(goods, made.ids)
     const lines = event('GoodsStocked', { id, supplier_id: supplier.party?.id ?? null, lines: stocked, costs })
@@ -183,7 +183,7 @@ function receivedGoods(rows: Rows, { lines, new_items }: ReceiveGoodsInput): Rec
       factor: line.factor,
       cost: parseDocumentNumber(line.cost) ?? 0n,
     }
-    const [quantity, unit_cost] = [quantityReceived(part), unitCostOf([part])]
+    const [quantity, unit_cost] = [quantityReceived(part), averageUnitCost([part])]
     const item = line.catalog_item_id ? rows.get(itemById(line.catalog_item_id)) : null
     const problem = problemOf(line, item, new_items.length)
     if (problem) fields[`lines[${at}].catalog_item_id`] = [problem]
@@ -225,7 +225,7 @@ function makeItems(
     )
     if (own.some((code) => codes.has(code))) return refuseField(`new_items[${at}].barcode`, 'repete outro produto novo')
     for (const code of own) codes.add(code)
-    const stocked = { ...item, type: 'product' as const, stock: '0', cost: unitCostOf(parts) }
+    const stocked = { ...item, type: 'product' as const, stock: '0', cost: averageUnitCost(parts) }
     const decision = createItem.decide(rows, stocked, context)
     if (isRefusal(decision)) return inNewItem(decision, at)
     made.push({ id: parseSubject(decision.subject).id, events: decision.events })
@@ -272,7 +272,7 @@ function stockGoods(rows: Rows, goods: readonly ReceivedGoods[], ids: readonly n
 function costChanges(goods: readonly ReceivedGoods[], ids: readonly number[]): DataOf<'GoodsStocked'>['costs'] {
   const byItem = groupBy(goods, ({ item, line }) => item?.id ?? (ids[line.new_item as number] as number))
   return [...byItem].flatMap(([catalog_item_id, received]) => {
-    const [former_cost, cost] = [received[0]?.item?.doc.cost ?? null, unitCostOf(received.map(({ part }) => part))]
+    const [former_cost, cost] = [received[0]?.item?.doc.cost ?? null, averageUnitCost(received.map(({ part }) => part))]
     return cost === null || cost === former_cost ? [] : [{ catalog_item_id, former_cost, cost }]
   })
 }

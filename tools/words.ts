@@ -18,7 +18,10 @@ const FORMATS_AT_HOME = /^src\/domain\//
 
 const EXPORTED = /^export (?:declare |abstract |async )*(?:type|interface|class|function\*?|const|enum) ([\w$]+)/gm
 
-/** Refused words by line, formats of their own, and exported names that two files of TypeScript declare. Scripts of the browser stand alone. */
+/** Functions are named by verb and object. */
+const WITHOUT_VERB = /^[a-z]\w*Of$/
+
+/** Refused words by line, formats of their own, functions named `…Of`, and exported names that two files of TypeScript declare. Scripts of the browser stand alone. */
 export function wordFaultsOf(files: ReadonlyMap<string, string>): string[] {
   const faults: string[] = []
   const declaredIn = new Map<string, string>()
@@ -31,6 +34,8 @@ export function wordFaultsOf(files: ReadonlyMap<string, string>): string[] {
     if (FORMATS.test(text) && !FORMATS_AT_HOME.test(path))
       faults.push(`${path}: formats a number or time by itself: use src/domain/person-values.ts`)
     for (const name of exportedNames(text)) {
+      if (WITHOUT_VERB.test(name))
+        faults.push(`${path}: exports ${name}: name a function by verb and object (docs/style.md)`)
       const other = declaredIn.get(name)
       if (other) faults.push(`${path}: exports ${name}, as ${other} does: exported names are unique (docs/style.md)`)
       else declaredIn.set(name, path)

@@ -47,7 +47,7 @@ const READERS: Readonly<Record<PersonKind, Scope | null>> = {
   user: null,
 }
 
-export const readerOf =
+export const toFieldReader =
   ({ scopes }: Pick<Caller, 'scopes'>) =>
   (kind: string): boolean => {
     const needed = READERS[kind as PersonKind]

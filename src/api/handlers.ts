@@ -43,9 +43,9 @@ import {
   type OperationRoute,
   type ReadRoute,
   type Route,
-  readerOf,
   type StreamRoute,
   single,
+  toFieldReader,
   toRequestActor,
 } from './api-route.ts'
 import { type BatchInput, batchSchema, composeBatch, readBatch, resumeBatch } from './batch.ts'
@@ -398,7 +398,7 @@ function dryRunBody(answer: Answer, body: string, caller: Caller): string {
   const { events = [], requests = [] } = answer.dryRun ?? {}
   const dry_run = {
     status: toAnswerStatus(answer.outcome),
-    events: events.map((event) => shownEvent(event, readerOf(caller))),
+    events: events.map((event) => shownEvent(event, toFieldReader(caller))),
     requests,
   }
   return JSON.stringify(withoutNewIds(JSON.stringify({ data, meta: { warnings: [], ...meta, dry_run } })))

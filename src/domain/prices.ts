@@ -65,7 +65,7 @@ export function quantityReceived(part: ReceivedPart): string | null {
  * Cost of an own unit over some lines, in reais: all costs by all exact quantities, rounded once, half up, to cents. Null
  * if it is too large.
  */
-export function unitCostOf(parts: readonly ReceivedPart[]): string | null {
+export function averageUnitCost(parts: readonly ReceivedPart[]): string | null {
   const cost = parts.reduce((sum, part) => sum + part.cost, 0n)
   const quantity = parts.reduce((sum, part) => sum + ownQuantity(part), 0n)
   // Cost in 10^-10 reais by quantity in 10^-13 units: times 10^3 for units, times 100 for cents.
@@ -74,7 +74,7 @@ export function unitCostOf(parts: readonly ReceivedPart[]): string | null {
 }
 
 /** Cost of some lines in reais, rounded half up to cents. */
-export const totalCostOf = (costs: readonly bigint[]): string =>
+export const sumLineCosts = (costs: readonly bigint[]): string =>
   fromBigCents(
     halfUp(
       costs.reduce((sum, cost) => sum + cost, 0n),

@@ -18,7 +18,7 @@ import { chargeRead, companyBodyBudget, jsonBodyUpTo, limitLargeRequests } from 
 import { forbidCaching, limitUnauthenticatedBy, mountRoutes, requireHttps } from '#http/edge.ts'
 import { Problem, problemOfReason, toHttpMessage } from '#http/problems.ts'
 import type { LogError } from '#lib/errors.ts'
-import { type AgentTool, createToolCaller, toolsOf } from './tools.ts'
+import { type AgentTool, createToolCaller, listTools } from './tools.ts'
 
 interface WrittenPrompt extends Prompt {
   readonly name: string
@@ -85,7 +85,7 @@ function knowledgeOf(publicUrl: string): Knowledge {
   const document = createContract(V1_ROUTES, publicUrl)
   const text = JSON.stringify(document)
   return {
-    tools: toolsOf(document),
+    tools: listTools(document),
     contract: {
       uri: 'tillbook://contract',
       name: 'contract',

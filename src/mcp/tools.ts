@@ -42,7 +42,7 @@ export interface AgentTool {
 }
 
 /** A tool for each route that agents can use, by name. Texts and schemas are those of the contract. */
-export function toolsOf(contract: oas31.OpenAPIObject): ReadonlyMap<string, AgentTool> {
+export function listTools(contract: oas31.OpenAPIObject): ReadonlyMap<string, AgentTool> {
   const operations = new Map(
     Object.values(contract.paths ?? {})
       .flatMap((item) => Object.values(item as Record<string, Operation>))

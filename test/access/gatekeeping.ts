@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import { createPool } from '#postgres/pool.ts'
-import { type Core, openCore } from '#service/core.ts'
+import type { Core } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
-import { masterKeys } from '../support/master-key.ts'
+import { openTestCore } from '../support/test-core.ts'
 import type { KeyedCompany } from './keyed-company.ts'
 
 export const LIMITS = { perMinute: 120, perDay: 50_000, bytesPerDay: 1_073_741_824 }
@@ -32,13 +32,7 @@ export function useGatekeeping(): Gatekeeping {
   let pools: [Pool, Pool]
 
   before(async () => {
-    core = await openCore({
-      masterKeys,
-      databaseUrl: database.url,
-      queryConnections: 2,
-      log: () => {},
-      onOutdated: () => {},
-    })
+    core = await openTestCore(database.url)
     const gatePool = () => createPool(database.url, { max: 1, keyLookupsOnly: true })
     pools = [gatePool(), gatePool()]
   })

@@ -13,7 +13,7 @@ import { SCOPES } from '#domain/rights.ts'
 import { WEBHOOK_EVENT_GROUPS, WEBHOOK_EVENTS } from '#events/catalogue.ts'
 import { type ProblemCode, toHttpStatus } from '#http/problems.ts'
 import { deliveryHeaders } from '#webhooks/sender.ts'
-import { expectProblem, expectRate } from '../support/answers.ts'
+import { expectProblem, expectRate, listUnexplained } from '../support/answers.ts'
 import { type Json, PUBLIC_URL, type Reply, send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import {
   contract,
@@ -145,17 +145,7 @@ describe('contract document', () => {
   })
 
   it('explains every field and every parameter', () => {
-    const unexplained = new Set<string>()
-    const visit = (node: Json, trail: string): void => {
-      if (typeof node !== 'object' || node === null) return
-      if (node.in && node.name && !node.description) unexplained.add(`${trail}: ${node.name}`)
-      for (const [name, field] of Object.entries<Json>(node.properties ?? {}))
-        if (!field.description) unexplained.add(`${trail}: ${name}`)
-      for (const [member, value] of Object.entries(node))
-        if (!/^examples?$/.test(member)) visit(value, `${trail}/${member}`)
-    }
-    visit(contract, '')
-    expect([...unexplained]).to.deep.equal([])
+    expect(listUnexplained(contract)).to.deep.equal([])
   })
 
   it('bounds every list of a body, and refuses a longer one before its elements are validated [HTTP-42]', () => {

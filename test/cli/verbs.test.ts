@@ -14,12 +14,13 @@ import { registerSale } from '#commands/register-sale.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import { SCOPES } from '#domain/rights.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
-import { type Core, openCore } from '#service/core.ts'
+import type { Core } from '#service/core.ts'
 import type { Json } from '../support/api.ts'
 import { contextOf } from '../support/context.ts'
 import { useDatabase } from '../support/database.ts'
 import { fiscalDocument } from '../support/facts.ts'
-import { masterKeys, openedRows } from '../support/master-key.ts'
+import { openedRows } from '../support/master-key.ts'
+import { openTestCore } from '../support/test-core.ts'
 import { filesIn } from '../support/zip.ts'
 
 const CNPJ = '11222333000181'
@@ -41,13 +42,7 @@ function useWords(): Words {
   let company: string
 
   before(async () => {
-    core = await openCore({
-      masterKeys,
-      databaseUrl: database.url,
-      queryConnections: 2,
-      log: () => {},
-      onOutdated: () => {},
-    })
+    core = await openTestCore(database.url)
     company = String(
       (
         await run(

@@ -1,6 +1,5 @@
 import { type Sandbox, startSandbox } from '#demo/provider-sandbox/sandbox-console.tsx'
-import { openCore } from '#service/core.ts'
-import { masterKeys } from '../support/master-key.ts'
+import { openTestCore } from '../support/test-core.ts'
 import { until } from '../support/wait.ts'
 import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
 import { openCompanies } from './companies.ts'
@@ -77,7 +76,7 @@ export async function play(drama: Drama, faults: (moment: Moment, load: Load) =>
   } finally {
     await load.stop()
   }
-  const core = await openCore({ masterKeys, databaseUrl, queryConnections: 4, log: () => {}, onOutdated: () => {} })
+  const core = await openTestCore(databaseUrl)
   try {
     const { sandbox, receiver } = surroundings
     const payments = () => sandbox.book.all()

@@ -3,26 +3,12 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '#demo/provider-sandbox/sandbox-console.tsx'
 import { isSigned } from '#payments/notifications.ts'
+import { PAYER } from '../payments/provider-world.ts'
 import { type Json, type Reply, send } from '../support/api.ts'
 import { until } from '../support/wait.ts'
 
 const SECRET = 'secret of the store'
 const TOKEN = 'TEST-token'
-
-const PAYER = {
-  email: 'maria@example.com',
-  first_name: 'Maria',
-  last_name: 'da Silva',
-  identification: { type: 'CPF', number: '52998224725' },
-  address: {
-    zip_code: '01310100',
-    street_name: 'Av. Paulista',
-    street_number: '1000',
-    neighborhood: 'Bela Vista',
-    city: 'São Paulo',
-    federal_unit: 'SP',
-  },
-}
 
 interface Told {
   readonly path: string

@@ -23,9 +23,9 @@ import { PAYMENT_KINDS } from '#events/company-events.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { findStore } from '#queries/company-queries.ts'
-import { type Core, openCore } from '#service/core.ts'
+import type { Core } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
-import { masterKeys } from '../support/master-key.ts'
+import { openTestCore } from '../support/test-core.ts'
 
 const RECORDS = {
   items: [{ id: 1, external_id: 'leite-1l', price: '5.29', unit: 'UN' }],
@@ -72,13 +72,7 @@ describe('demonstration data', () => {
     before(async () => {
       folder = await mkdtemp(join(tmpdir(), 'tillbook-demo-'))
       demoFile = join(folder, 'data', 'demo.json')
-      core = await openCore({
-        masterKeys,
-        databaseUrl: database.url,
-        queryConnections: 4,
-        log: () => {},
-        onOutdated: () => {},
-      })
+      core = await openTestCore(database.url)
     })
     it('is not created beside companies without a seed [OPS-3]', async () => {
       await core.pool.query(`insert into ops.ledgers (company_id, hash) values (900, repeat('0', 64))`)

@@ -353,6 +353,13 @@ describe('tools/words.ts', () => {
     })
   }
 
+  it('reports an exported function that is named by its object alone', () => {
+    const text = 'export const unitCostOf = () => 0\nexport const PRICES_OF = 1\nconst partOf = 1\n'
+    expect(faultsOf(['src/a.ts', text])).to.deep.equal([
+      'src/a.ts: exports unitCostOf: name a function by verb and object (docs/style.md)',
+    ])
+  })
+
   for (const kind of ['type', 'interface', 'class', 'function', 'const', 'async function']) {
     it(`reports an exported ${kind} under the name of an export of another file`, () => {
       const faults = faultsOf(['src/a.ts', 'export interface Row {}\n'], ['queries/b.ts', `export ${kind} Row\n`])

@@ -16,15 +16,15 @@ import { writeRequest } from '#ledger/write/writer.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { readModel } from '#projections/index.ts'
 import { Reader, type ReadScope, type ReadSource, WHOLE } from '#queries/reader.ts'
-import { type Core, openCore } from '#service/core.ts'
+import type { Core } from '#service/core.ts'
 import { bodyOf, usePast } from '../integrity/audit/past.ts'
 import type { TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { EVERY_EVENT } from '../support/every-event.ts'
 import { COMPANY_ID } from '../support/given.ts'
-import { masterKeys } from '../support/master-key.ts'
 import { explore } from '../support/random.ts'
 import { invocationOf, type Known, kindOf, type Step, step } from '../support/random-history.ts'
+import { openTestCore } from '../support/test-core.ts'
 
 const RUNS = 5
 
@@ -220,13 +220,7 @@ describe('a table as of a revision', () => {
   let core: Core
 
   before(async () => {
-    core = await openCore({
-      masterKeys,
-      databaseUrl: database.url,
-      queryConnections: 4,
-      log: console.error,
-      onOutdated: () => {},
-    })
+    core = await openTestCore(database.url, { log: console.error })
     await ensureLedger(core.pool, COMPANY_ID)
     await inTransaction(core.pool, async (tx) => {
       const row = (await lockLedger(tx, [COMPANY_ID])).get(COMPANY_ID)

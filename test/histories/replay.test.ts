@@ -46,14 +46,14 @@ import {
 } from '#queries/person-queries.ts'
 import { fullReader, Reader, WHOLE } from '#queries/reader.ts'
 import { getSale, getSaleTraces, listLatestSales, listSales } from '#queries/sale-queries.ts'
-import { type Core, openCore } from '#service/core.ts'
+import type { Core } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
-import { masterKeys } from '../support/master-key.ts'
 import { expectSealed, openedEvents } from '../support/opened.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 import { explore } from '../support/random.ts'
 import { invocationOf, type Known, kindOf, SECRETS, type Step, step } from '../support/random-history.ts'
 import { withReplayedPast } from '../support/replayed-past.ts'
+import { openTestCore } from '../support/test-core.ts'
 
 interface Past extends Calendar {
   readonly reader: Reader
@@ -142,14 +142,7 @@ for (const { name, store, runs } of STORES)
     let core: Core
 
     before(async () => {
-      core = await openCore({
-        masterKeys,
-        databaseUrl: database.url,
-        queryConnections: 4,
-        log: console.error,
-        onOutdated: () => {},
-        ...(store && { store }),
-      })
+      core = await openTestCore(database.url, { log: console.error, ...(store && { store }) })
     })
     after(() => core.close())
 
@@ -354,14 +347,7 @@ for (const { name, store, runs, expected } of REPLAYS)
     const seen = new Set<string>()
 
     before(async () => {
-      core = await openCore({
-        masterKeys,
-        databaseUrl: database.url,
-        queryConnections: 4,
-        log: console.error,
-        onOutdated: () => {},
-        ...(store && { store }),
-      })
+      core = await openTestCore(database.url, { log: console.error, ...(store && { store }) })
     })
     after(() => core.close())
 

@@ -14,13 +14,13 @@ import { Unavailable } from '#lib/errors.ts'
 import { createPool, withPool } from '#postgres/pool.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { findStore } from '#queries/company-queries.ts'
-import { type Core, openCore } from '#service/core.ts'
+import type { Core } from '#service/core.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { companyRegistered } from '../support/facts.ts'
 import { untilBlocked } from '../support/lock-waits.ts'
-import { masterKeys } from '../support/master-key.ts'
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
+import { openTestCore } from '../support/test-core.ts'
 import { until } from '../support/wait.ts'
 import { appendOf, collect, describeEventStore } from './event-store-contract.ts'
 import { describeEventVersions } from './event-versions.ts'
@@ -136,13 +136,7 @@ describe('names that are unique in the whole installation', () => {
   let core: Core
 
   before(async () => {
-    core = await openCore({
-      masterKeys,
-      databaseUrl: database.url,
-      queryConnections: 4,
-      log: () => {},
-      onOutdated: () => {},
-    })
+    core = await openTestCore(database.url)
     for (const id of COMPANIES) {
       await ensureLedger(core.pool, id)
       await runAsSystem(core.writer, id, registerCompany, companyRegistered({ id }).data as never)
@@ -151,13 +145,7 @@ describe('names that are unique in the whole installation', () => {
   after(() => core.close())
 
   it('belong to one store under concurrent requests of several companies and processes', async () => {
-    const another = await openCore({
-      masterKeys,
-      databaseUrl: database.url,
-      queryConnections: 1,
-      log: () => {},
-      onOutdated: () => {},
-    })
+    const another = await openTestCore(database.url, { queryConnections: 1 })
     try {
       const aliases = Array.from({ length: 10 }, (_, index) => `loja-${index}`)
       const asked = aliases.flatMap((alias) =>

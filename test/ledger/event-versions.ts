@@ -27,11 +27,11 @@ import { readModel } from '#projections/index.ts'
 import { listEvents } from '#queries/event-queries.ts'
 import { fullReader, Reader, WHOLE } from '#queries/reader.ts'
 import { t } from '#queries/table-names.ts'
-import { type Core, openCore } from '#service/core.ts'
+import type { Core } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 import { companyRegistered } from '../support/facts.ts'
-import { masterKeys } from '../support/master-key.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
+import { openTestCore } from '../support/test-core.ts'
 import { appendOf, collect } from './event-store-contract.ts'
 
 /** Next version of the category: its name is renamed to label. */
@@ -116,15 +116,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
     let written: string
 
     const start = (model?: ReadModel) =>
-      openCore({
-        masterKeys,
-        databaseUrl: database.url,
-        queryConnections: 4,
-        log: console.error,
-        onOutdated: () => {},
-        ...(outside && { store: cornered }),
-        ...(model && { model }),
-      })
+      openTestCore(database.url, { log: console.error, ...(outside && { store: cornered }), ...(model && { model }) })
     let cornered: OutsideStore
 
     const lines = async () => (await collect(exportLines(core.store, companyId, 0))).join('')

@@ -12,14 +12,15 @@ import { runAsSystem } from '#ledger/write/run.ts'
 import { writeRequest } from '#ledger/write/writer.ts'
 import { createPool } from '#postgres/pool.ts'
 import { readModel } from '#projections/index.ts'
-import { type Core, type CoreOptions, openCore } from '#service/core.ts'
+import type { Core, CoreOptions } from '#service/core.ts'
 import { type Json, type Reply, send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { contextOf } from '../support/context.ts'
 import { cloneDatabase, useDatabase } from '../support/database.ts'
-import { keysIn, masterKeys } from '../support/master-key.ts'
+import { keysIn } from '../support/master-key.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 import { addKeys, loseKeys } from '../support/person-keys.ts'
 import { administer, onDatabase } from '../support/server.ts'
+import { openTestCore } from '../support/test-core.ts'
 import { until } from '../support/wait.ts'
 import { addition, additions, counterModel } from './counters.ts'
 import { BUILDER, newer, openReadTables, type ReadTables } from './read-tables.ts'
@@ -32,6 +33,23 @@ describe('rebuild', () => {
     given = await openReadTables(database.url)
   })
   afterEach(() => given.close())
+
+  /** A store that kills the rebuild when the second ledger is read. */
+  const killed = () => {
+    const { pool, store } = given.harness
+    const read: string[] = []
+    async function* readOnce(...[stream, from]: Parameters<EventStore['read']>) {
+      read.push(stream)
+      if (read.length === 2)
+        await pool.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity
+           where datname = current_database() and application_name = $1`,
+          [BUILDER],
+        )
+      yield* store.read(stream, from)
+    }
+    return { read, store: { ...store, read: readOnce } as EventStore }
+  }
 
   const build = (model: ReadModel, store = given.harness.store, more: Pick<RebuildOptions, 'pace'> = {}) =>
     rebuild({ pool: given.pool, buildPool: given.buildPool, store, keys: keysIn(given.pool), model, ...more })
@@ -122,24 +140,6 @@ describe('rebuild', () => {
     await given.fill()
     const { pool } = given.harness
     const before = await given.rows()
-    /** Kills the rebuild when the second ledger is read. */
-    const killed = () => {
-      const read: string[] = []
-      const store: EventStore = {
-        ...given.harness.store,
-        async *read(stream, from) {
-          read.push(stream)
-          if (read.length === 2)
-            await pool.query(
-              `select pg_terminate_backend(pid) from pg_stat_activity
-               where datname = current_database() and application_name = $1`,
-              [BUILDER],
-            )
-          yield* given.harness.store.read(stream, from)
-        },
-      }
-      return { read, store }
-    }
     const run = async (store: EventStore) => {
       const buildPool = createPool(database.url, { max: 4, read_schemas: [NEXT_SCHEMA], application_name: BUILDER })
       const options = { pool: given.pool, buildPool, store, keys: keysIn(given.pool), model: newer, parallel: 1 }
@@ -209,25 +209,12 @@ describe('rebuild', () => {
       ).rows
     const before = [await given.rows(), await ledgers()]
     await pool.query('drop schema read cascade; delete from ops.read_model; delete from ops.ledgers')
-    const read: string[] = []
-    const killed: EventStore = {
-      ...given.harness.store,
-      async *read(stream, from) {
-        read.push(stream)
-        if (read.length === 2)
-          await pool.query(
-            `select pg_terminate_backend(pid) from pg_stat_activity
-             where datname = current_database() and application_name = $1`,
-            [BUILDER],
-          )
-        yield* given.harness.store.read(stream, from)
-      },
-    }
+    const { read, store } = killed()
     const buildPool = createPool(database.url, { max: 3, read_schemas: [NEXT_SCHEMA], application_name: BUILDER })
     const first = {
       pool: given.pool,
       buildPool,
-      store: killed,
+      store,
       keys: keysIn(given.pool),
       model: counterModel,
       parallel: 1,
@@ -238,7 +225,7 @@ describe('rebuild', () => {
     // State of a run that ended after the indexes.
     await pool.query('create index on read_next.counters (value)')
     const [done, half] = read.splice(0)
-    const { events, companies } = await build(counterModel, killed)
+    const { events, companies } = await build(counterModel, store)
     expect({ read, companies, events: events > 0 }).to.deep.equal({ read: [half], companies: 2, events: true })
     expect(done).to.not.equal(half)
     expect([await given.rows(), await ledgers()]).to.deep.equal(before)
@@ -494,12 +481,7 @@ for (const [name, outside] of [
     /** Starts the next version, which rebuilds its tables. */
     async function startNext(changes: Partial<CoreOptions> = {}): Promise<Core> {
       version += 1
-      return openCore({
-        masterKeys,
-        databaseUrl: database.url,
-        queryConnections: 4,
-        log: () => {},
-        onOutdated: () => {},
+      return openTestCore(database.url, {
         model: { ...readModel, number: version, version: `next ${version}` },
         ...storeOf(),
         ...changes,

@@ -15,6 +15,7 @@ import { companyRegistered } from '../support/facts.ts'
 import { masterKeys } from '../support/master-key.ts'
 import { expectSealed, openedEvents } from '../support/opened.ts'
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
+import { openTestCore } from '../support/test-core.ts'
 import { collect } from './event-store-contract.ts'
 
 const MARK = 'Zuleica'
@@ -36,14 +37,7 @@ for (const [name, outside] of [
     let companyId: number
 
     const start = () =>
-      openCore({
-        masterKeys,
-        databaseUrl: database.url,
-        queryConnections: 4,
-        log: () => {},
-        onOutdated: () => {},
-        ...(outside && { store: { ...outside, close: async () => {} } as FaultyStore }),
-      })
+      openTestCore(database.url, { ...(outside && { store: { ...outside, close: async () => {} } as FaultyStore }) })
     const stored = (): Promise<Envelope[]> => collect(core.store.read(streamName(companyId), 0))
     const create = (on: Core, phone: string | null = null): Promise<Customer> =>
       runAsSystem<Customer>(on.writer, companyId, createCustomer, {

@@ -24,6 +24,22 @@ export const newPayment = (changes: Partial<NewPayment> = {}): NewPayment => ({
   ...changes,
 })
 
+/** A buyer in the provider's format. */
+export const PAYER = {
+  email: 'maria@example.com',
+  first_name: 'Maria',
+  last_name: 'da Silva',
+  identification: { type: 'CPF', number: '52998224725' },
+  address: {
+    zip_code: '01310100',
+    street_name: 'Av. Paulista',
+    street_number: '1000',
+    neighborhood: 'Bela Vista',
+    city: 'São Paulo',
+    federal_unit: 'SP',
+  },
+}
+
 /** Payment in the provider's format. */
 export const shown = (changes: object = {}) => ({
   id: 1300555,

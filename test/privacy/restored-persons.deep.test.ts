@@ -5,13 +5,13 @@ import { expect } from 'chai'
 import { forgetPerson } from '#commands/forget-person.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { createErasureList } from '#privacy/erasures.ts'
-import { openCore } from '#service/core.ts'
 import { send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { cloneDatabase, useDatabase } from '../support/database.ts'
-import { MASTER_KEY, masterKeys } from '../support/master-key.ts'
+import { MASTER_KEY } from '../support/master-key.ts'
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
 import { startService } from '../support/process.ts'
 import { administer, onDatabase } from '../support/server.ts'
+import { openTestCore } from '../support/test-core.ts'
 
 const ANA = { name: 'Zoraide Zenaide', phone: '11988800001' }
 const BIA = { name: 'Beatriz', phone: '11988800002' }
@@ -96,14 +96,7 @@ describe('a restored backup', () => {
   it('catches up with external ledgers, even with an empty list [PRIV-42]', async () => {
     const store = createOutsideStore()
     const company = await forgetAfterBackup(store)
-    const core = await openCore({
-      masterKeys,
-      databaseUrl: onDatabase(database.url, backup),
-      store,
-      queryConnections: 2,
-      log: () => {},
-      onOutdated: () => {},
-    })
+    const core = await openTestCore(onDatabase(database.url, backup), { store })
     try {
       const { rows } = await core.pool.query('select doc from customers where company_id = $1 order by id', [
         company.id,

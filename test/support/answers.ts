@@ -50,3 +50,18 @@ export function idsIn(reply: Reply): number[] {
   expect(reply.status, reply.text).to.equal(200)
   return reply.body.data.map((record: Json) => record.id)
 }
+
+/** Fields and parameters of a contract without a description, each with its place. */
+export function listUnexplained(document: Json): string[] {
+  const unexplained = new Set<string>()
+  const visit = (node: Json, trail: string): void => {
+    if (typeof node !== 'object' || node === null) return
+    if (node.in && node.name && !node.description) unexplained.add(`${trail}: ${node.name}`)
+    for (const [name, field] of Object.entries<Json>(node.properties ?? {}))
+      if (!field.description) unexplained.add(`${trail}: ${name}`)
+    for (const [member, value] of Object.entries(node))
+      if (!/^examples?$/.test(member)) visit(value, `${trail}/${member}`)
+  }
+  visit(document, '')
+  return [...unexplained]
+}

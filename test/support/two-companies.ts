@@ -4,10 +4,10 @@ import { ensureLedger } from '#ledger/ledgers.ts'
 import type { Answer } from '#ledger/write/idempotency.ts'
 import { runCommand } from '#ledger/write/run.ts'
 import { type EncodedText, toText } from '#lib/fair-sharing.ts'
-import { type Core, openCore } from '#service/core.ts'
+import type { Core } from '#service/core.ts'
 import { companyRegistered } from './facts.ts'
 import { COMPANY_ID } from './given.ts'
-import { masterKeys } from './master-key.ts'
+import { openTestCore } from './test-core.ts'
 
 /** Another company on the same database; its records must never be visible. */
 export const OTHER_COMPANY_ID = COMPANY_ID + 1
@@ -29,13 +29,7 @@ const recordEvents = command<readonly NewEvent[]>({
 
 /** Opens the core on a fresh database and registers both companies. */
 export async function openTwoCompanies(url: string): Promise<TwoCompanies> {
-  const core = await openCore({
-    masterKeys,
-    databaseUrl: url,
-    queryConnections: 2,
-    log: () => {},
-    onOutdated: () => {},
-  })
+  const core = await openTestCore(url)
   const run = async <I>(companyId: number, command: Command<I>, input: I): Promise<Answer> => {
     const acting = { companyId, origin: 'api', actor: null, requestId: null } as const
     const answer = await runCommand(core.writer, acting, command, input)

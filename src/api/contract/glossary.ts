@@ -135,7 +135,6 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   body_bytes: 'Bytes por corpo de requisição.',
 
   // Persons
-  'PayerAddressInput.number': 'Número.',
   force: 'Com `true`, exclui também com contas em aberto.',
   metadata:
     'Textos de um programa; `null` se não há. Ausente em PUT ou PATCH: como antes. PATCH soma chaves, e `null` ou `""` tira uma; `null` no lugar do objeto, todas.',
@@ -311,7 +310,6 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
     'Quanto já se devolveu por mercadoria que voltou; a venda continua `completed` (GET /sales/{id}/returns).',
   'SaleItem.returned': 'Quanto do item já voltou.',
   'Return.sale_id': 'A venda.',
-  sale_offline_id: 'Identificador da venda no caixa que a fez.',
   line: 'Posição do item em `items` da venda, a partir de 0.',
   'ErrorDetails.line': 'Posição do item; `null` para a taxa de entrega.',
   'ReturnItem.restock': 'Se a mercadoria volta ao estoque.',
@@ -607,9 +605,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   replay: 'Se a entrega foi criada por um `replay`.',
   attempts: 'As tentativas, da primeira à última.',
   at: 'Quando começou.',
-  'attempts.status': 'Status HTTP da resposta; `null` se não houve.',
   duration_ms: 'Duração em milissegundos.',
-  'attempts.error': 'Por que não houve sucesso; `null` se houve.',
   response: 'Começo do corpo da resposta.',
   next_attempt_at: 'Próxima tentativa; `null` se não haverá.',
   after: 'Revisão depois da qual os eventos são entregues de novo.',

@@ -18,11 +18,11 @@ import {
   type Caller,
   CHALLENGE,
   type Route,
-  readerOf,
   readRoute,
   type StreamContext,
   single,
   streamRoute,
+  toFieldReader,
 } from '../api-route.ts'
 import { pageSchema, singleSchema } from '../contract/contract-document.ts'
 import { TreeHash } from './proof-routes.ts'
@@ -180,7 +180,7 @@ const historyRoute = (path: string, kind: RecordKind, name: string, one: string)
     async read({ reader, store, keys, caller, params, query }) {
       const id = pathId(params.id)
       if (id === null) return null
-      const page = await listHistory({ reader, store, keys }, `${kind}/${id}`, query, readerOf(caller))
+      const page = await listHistory({ reader, store, keys }, `${kind}/${id}`, query, toFieldReader(caller))
       if (!page) return null
       return answerPage(page, query.limit)
     },
@@ -206,7 +206,7 @@ export const eventRoutes: readonly Route[] = [
     fromReplica: true,
     async read({ reader, store, keys, caller, query: { opened, ...query } }) {
       const page = opened
-        ? await listOpenedEvents({ reader, store, keys }, query, readerOf(caller))
+        ? await listOpenedEvents({ reader, store, keys }, query, toFieldReader(caller))
         : await listEvents({ reader, store }, query)
       return answerPage(page, query.limit)
     },
@@ -282,7 +282,7 @@ async function send(context: StreamContext<StreamQuery>, response: Response): Pr
   const { pool, feed, caller, query, after } = context
   const { companyId, keyId, scopes } = caller
   const isReadable = createSubjectFilter(caller)
-  const mayRead = readerOf(caller)
+  const mayRead = toFieldReader(caller)
   const by = scopes.join()
   const opened = query.opened ? { by, mayRead } : null
   const isAllowed = (event: WebhookEvent) => isDeliverable(scopes, event)

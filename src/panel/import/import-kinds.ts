@@ -251,6 +251,8 @@ const PERSON_KEYS: readonly KeyField[] = [
   { name: 'name', isUnique: true, normalized: nameKey },
 ]
 
+const PERSON_READING = { onlyNew: [], shared: ['phone', 'document'], parts: PERSON_PARTS, keyFields: PERSON_KEYS }
+
 const PERSON_EXAMPLE = {
   name: 'Maria da Silva',
   document: '529.982.247-25',
@@ -304,10 +306,7 @@ export const IMPORTED: readonly ImportableKind[] = [
     },
     heads: PERSON_HEADS,
     reading: {
-      onlyNew: [],
-      shared: ['phone', 'document'],
-      parts: PERSON_PARTS,
-      keyFields: PERSON_KEYS,
+      ...PERSON_READING,
       create: { schema: CreateCustomerInput, command: createCustomer },
       update: { schema: CustomerChanges, command: updateCustomer },
     },
@@ -324,10 +323,7 @@ export const IMPORTED: readonly ImportableKind[] = [
     fields: () => fieldsOfPersons(supplierInputs()),
     heads: { ...PERSON_HEADS, trade_name: ['fantasia', 'company name', 'company'] },
     reading: {
-      onlyNew: [],
-      shared: ['phone', 'document'],
-      parts: PERSON_PARTS,
-      keyFields: PERSON_KEYS,
+      ...PERSON_READING,
       create: { schema: CreateSupplierInput, command: createSupplier },
       update: { schema: SupplierChanges, command: updateSupplier },
     },

@@ -5,7 +5,7 @@ import { CalendarDate } from '#domain/instant.ts'
 import { Money, StockQuantity, toCents } from '#domain/money.ts'
 import { instalmentAmounts, instalmentDates } from '#domain/payment-rules.ts'
 import { formatDateTime, formatDay, formatMoney, formatPersonName, formatQuantity } from '#domain/person-values.ts'
-import { formatDocumentNumber, parseDocumentNumber, totalCostOf } from '#domain/prices.ts'
+import { formatDocumentNumber, parseDocumentNumber, sumLineCosts } from '#domain/prices.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import type { Permission } from '#domain/rights.ts'
 import { Id, optionalText, REQUIRED_FIELD } from '#domain/text.ts'
@@ -113,7 +113,7 @@ const HandReceipt = z
       return [toReceiptLine(line)]
     })
     if (lines.length === 0) problem(['lines', '0', 'item'], 'informe ao menos um produto')
-    const total = bills?.amount ?? totalCostOf(lines.map(({ cost }) => parseDocumentNumber(cost) ?? 0n))
+    const total = bills?.amount ?? sumLineCosts(lines.map(({ cost }) => parseDocumentNumber(cost) ?? 0n))
     const { count = null, first_due_date = null, interval = null } = bills ?? {}
     const isBilled = count !== null || first_due_date !== null || (bills?.amount ?? null) !== null
     if (isBilled && first_due_date === null) problem(['bills', 'first_due_date'], REQUIRED_FIELD)

@@ -10,7 +10,7 @@ import {
   formatTaxNumber,
   formatUnits,
 } from '#domain/person-values.ts'
-import { formatDocumentNumber, quantityReceived, totalCostOf, unitCostOf } from '#domain/prices.ts'
+import { averageUnitCost, formatDocumentNumber, quantityReceived, sumLineCosts } from '#domain/prices.ts'
 import { type Refusal, refuse, refuseField, refuseInvalid } from '#domain/refusals.ts'
 import { REQUIRED_FIELD } from '#domain/text.ts'
 import { toHttpStatus } from '#http/problems.ts'
@@ -144,7 +144,7 @@ function resultText(visit: PageContext, product: NfeProduct, at: number, action:
   const factor = factorIn(visit, product, at)
   if (quantityInput.problem?.(factor) || !/[1-9]/.test(factor)) return ''
   const part = { ...product, factor }
-  const [quantity, cost] = [quantityReceived(part), unitCostOf([part])]
+  const [quantity, cost] = [quantityReceived(part), averageUnitCost([part])]
   if (quantity === null || cost === null) return 'Confira o número: a quantidade ou o custo não cabe.'
   const { match } = product
   const unit = action === 'new' ? product.ownUnit : (match?.unit ?? null)
@@ -154,7 +154,7 @@ function resultText(visit: PageContext, product: NfeProduct, at: number, action:
 }
 
 const titleOf = ({ numbers, name, code, quantity, unit, cost }: NfeProduct): string =>
-  `${numbers.join(', ')} · ${name} (código ${code}): ${formatQuantity(formatDocumentNumber(quantity))} ${unit} por ${formatMoney(totalCostOf([cost]))}`
+  `${numbers.join(', ')} · ${name} (código ${code}): ${formatQuantity(formatDocumentNumber(quantity))} ${unit} por ${formatMoney(sumLineCosts([cost]))}`
 
 async function productFields(visit: PageContext, product: NfeProduct, at: number): Promise<Fields> {
   const action = actionOf(visit, product, at)

@@ -12,12 +12,12 @@ import { verifyLedger } from '#integrity/verify.ts'
 import { type Envelope, isRefusal } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { type Core, type CoreOptions, openCore } from '#service/core.ts'
+import type { Core, CoreOptions } from '#service/core.ts'
 import { startApi } from '../../support/api.ts'
 import { cloneDatabase, ownerUrlOf, TEMPLATES, useDatabase } from '../../support/database.ts'
-import { masterKeys } from '../../support/master-key.ts'
 import { createOutsideStore } from '../../support/outside-store.ts'
 import { administer, onDatabase } from '../../support/server.ts'
+import { openTestCore } from '../../support/test-core.ts'
 
 const SAID = { lost_after: '2026-01-01T00:00:00.000Z', reason: 'disco perdido', copy: false }
 const COPY_ID = '0198a000-0000-4000-8000-00000000c0b1'
@@ -48,15 +48,11 @@ describe('a restored or copied database', () => {
     dataDir: string,
     more: Partial<Pick<CoreOptions, 'store' | 'eventStoreUrl' | 'log'>> = {},
   ) {
-    const core = await openCore({
-      masterKeys,
-      databaseUrl,
+    const core = await openTestCore(databaseUrl, {
       ownerUrl: ownerUrlOf(databaseUrl),
       dataDir,
       seals: { directory: join(dataDir, 'seals'), keyFile: join(dataDir, 'seal-key.pem') },
       queryConnections: 3,
-      log: () => {},
-      onOutdated: () => {},
       ...more,
     })
     open.push(core)
