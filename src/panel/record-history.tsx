@@ -9,7 +9,7 @@ import type { PageContext, PageReadModel } from './panel-route.ts'
 import { ListTable } from './ui/list-table.tsx'
 import { FoldedCard } from './ui/page-parts.tsx'
 import { recordsOnPage } from './ui/panel-list.tsx'
-import { fieldName, ORIGINS, subjectName } from './words/event-words.ts'
+import { eventName, fieldName, ORIGINS, subjectName } from './words/event-words.ts'
 import { textOfBoolean, textOfValue, toSentence } from './words/record-words.ts'
 
 /** Fields with their old and new values. */
@@ -33,14 +33,36 @@ const MENTIONED = 6
 const ChangesInBrief = ({ changes }: { readonly changes: readonly Change[] }) => (
   <ul class="brief">
     {changes.slice(0, MENTIONED).map(({ field, before, after }) => (
-      <li key={field}>
-        {field}: {before !== null && `${before} → `}
-        {after ?? '—'}
-      </li>
+      <li key={field}>{describeChange({ field, before, after })}</li>
     ))}
     {changes.length > MENTIONED && <li>e mais {changes.length - MENTIONED}</li>}
   </ul>
 )
+
+/** Begins no noun: it is quoted. */
+const NO_NOUN =
+  /^(vê|resolve|repete|saiu|autorizado|recebe|recebido|registra|controla|usa|vende|aceita|permite|vale|visto|usado|quando|pela|pago|estornado|a)$/
+const FEMININE = /^(cor|foto)$|(ção|são|dade|gem|a)$/
+const FEMININE_PLURAL = /(ções|sões|dades|gens|as)$/
+const MASCULINE = /^(dia|mês|sistema)$/
+
+function withArticle(field: string): string {
+  const name = /^.\p{Lu}/u.test(field) ? field : field.replace(/^./u, (letter) => letter.toLowerCase())
+  const [first = ''] = name.toLowerCase().split(/[\s(]/, 1)
+  if (NO_NOUN.test(first)) return `“${field}”`
+  if (MASCULINE.test(first)) return `o ${name}`
+  if (FEMININE_PLURAL.test(first)) return `as ${name}`
+  if (FEMININE.test(first)) return `a ${name}`
+  return /s$/.test(first) ? `os ${name}` : `o ${name}`
+}
+
+/** `o preço de R$ 18,90 para R$ 19,90`; a field within another is followed by that one. */
+export function describeChange({ field, before, after }: Change): string {
+  const path = field.split(' · ')
+  const name = withArticle(path.pop() ?? '')
+  const within = path.length === 0 ? '' : ` (${path.join(', ').toLowerCase()})`
+  return `${name}${within}${before === null ? '' : ` de ${before}`} para ${after ?? 'vazio'}`
+}
 
 /** Raw JSON, collapsed. */
 export const Raw = ({ title, value }: { readonly title: string; readonly value: object }) => (
@@ -268,7 +290,10 @@ export async function History({ visit, subject, others = [] }: HistoryProps) {
         empty="Nenhuma atividade ainda."
         columns={[
           { head: 'Quando', cell: (event) => formatDateTimeSeconds(event.recorded_at, readModel.timezone) },
-          { head: 'Atividade', cell: (event) => <EventInBrief event={event} timezone={readModel.timezone} /> },
+          {
+            head: 'Atividade',
+            cell: (event) => <EventInBrief event={event} who={actors(event.actor)} timezone={readModel.timezone} />,
+          },
           { head: 'Origem', cell: (event) => ORIGINS[event.origin], isExtra: true },
           { head: 'Quem', cell: (event) => actors(event.actor), isExtra: true },
           {
@@ -291,16 +316,25 @@ export async function History({ visit, subject, others = [] }: HistoryProps) {
 
 interface EventInBriefProps {
   readonly event: Envelope & { readonly changes: readonly Change[] }
+  readonly who: string
   readonly timezone: string
 }
 
 /** An event in a sentence, with the fields that it changed. */
-const EventInBrief = ({ event, timezone }: EventInBriefProps) => (
-  <>
-    {toSentence(event, timezone)}
-    {event.changes.length > 0 && <ChangesInBrief changes={event.changes} />}
-  </>
-)
+function EventInBrief({ event, who, timezone }: EventInBriefProps) {
+  const { type, changes } = event
+  const sentence = toSentence(event, timezone)
+  // A sentence that says no more than that the record has changed.
+  const isPlain = type.endsWith('Updated') && sentence === eventName(type)
+  const [only] = changes
+  if (isPlain && only && changes.length === 1) return <>{`${who} mudou ${describeChange(only)}`}</>
+  return (
+    <>
+      {isPlain && only ? `${who} mudou` : sentence}
+      {only && <ChangesInBrief changes={changes} />}
+    </>
+  )
+}
 
 /** Links to the event if the user may open it, otherwise to the page at that revision. */
 const Revision = ({ revision, visit }: { readonly revision: number; readonly visit: PageContext }) => {

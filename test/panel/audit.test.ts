@@ -111,7 +111,7 @@ describe('panel: audit', () => {
     expect(await shown(event)).to.match(/Campo Antes Depois Nome Maria Maria Souza .*Telefone — \(11\) 98765-4321/)
     expect((await owner.get(event)).html).to.include(`href="/painel/auditoria?tipo=customer&amp;numero=${id}"`)
     const history = await owner.get(`/painel/clientes/${id}`)
-    expect(textIn(history.html)).to.include('Nome: Maria → Maria Souza')
+    expect(textIn(history.html)).to.include('o nome de Maria para Maria Souza')
     expect(history.html).to.include(`href="${event}"`).and.to.include(`auditoria?tipo=customer&amp;numero=${id}"`)
   })
 

@@ -506,7 +506,7 @@ describe('panel: stock', () => {
     expect(await textOf(path)).to.match(/Variações .*Cor P M Azul P \/ Azul: .*M \/ Azul: .*Preto P \/ Preto: /)
     expect(await textOf(`${PATH}/${found[0].id}`))
       .to.include('P / Azul')
-      .and.include(`Produto ${id}`)
+      .and.include('Variação de Camiseta ')
     await company.run(adjustRole, {
       role: 'clerk',
       permissions: ['edit_catalog'],

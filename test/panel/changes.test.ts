@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { EVENT_TYPES, event } from '#events/catalogue.ts'
 import {
   changesOfEach,
+  describeChange,
   describeChanges,
   describeEventData,
   fieldsChangedBy,
@@ -68,6 +69,30 @@ describe('panel: event changes in words', () => {
       { field: 'Itens 2 · Preço unitário', before: null, after: 'R$\u00A012,50' },
       { field: 'Vencimento', before: null, after: '22/11/2026' },
       { field: 'Situação', before: null, after: 'Quitada' },
+    ])
+  })
+
+  it('say what changed in words, without paths [PANEL-86]', () => {
+    const said = ([field, before, after]: readonly [string, string | null, string | null]) =>
+      describeChange({ field, before, after })
+    expect(
+      [
+        ['Preço', '18,90', '19,90'],
+        ['Situação', null, 'Ativo'],
+        ['Permissões', 'Vender', null],
+        ['Dia do pagamento', '1', '2'],
+        ['CNPJ', 'x', 'y'],
+        ['Vê dados pessoais', 'não', 'sim'],
+        ['Itens 2 · Preço unitário', '1', '2'],
+      ].map((change) => said(change as [string, string, string])),
+    ).to.deep.equal([
+      'o preço de 18,90 para 19,90',
+      'a situação para Ativo',
+      'as permissões de Vender para vazio',
+      'o dia do pagamento de 1 para 2',
+      'o CNPJ de x para y',
+      '“Vê dados pessoais” de não para sim',
+      'o preço unitário (itens 2) de 1 para 2',
     ])
   })
 

@@ -146,7 +146,7 @@ describe('panel: payments and refunds of an order', () => {
     const text = await shown(id)
     expect(text).to.match(/Pix R\$ 71,52 Aguardando pagamento Aguardando o pagamento\. · prazo: \d\d\/\d\d\/\d{4}/)
     expect(text).to.include(
-      `Cartão visa em 3× R$ 71,52 Pago O comprador abriu uma reclamação. · no provedor: ${payment?.id}`,
+      `Cartão visa em 3× R$ 71,52 Pago O comprador abriu uma reclamação. Detalhes técnicos no provedor: ${payment?.id}`,
     )
     expect(text).to.match(/Contestação do comprador R\$ 71,52 Contestação aberta/)
     expect(text).to.match(/Contestação Contestação aberta desde \d\d\/\d\d\/\d{4}/)

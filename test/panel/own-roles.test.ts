@@ -43,7 +43,7 @@ describe('panel: roles of the company', () => {
     expect((await user.submit(`${ROLES}/${role}/remover`, {})).status).to.equal(303)
     expect(await listRoles()).to.deep.equal([])
     const history = textIn((await user.get(`/painel/configuracoes/usuarios/${bia.id}`)).html)
-    expect(history).to.include('Caixa → Estoquista').and.include('Estoquista → Caixa')
+    expect(history).to.include('o perfil de acesso de Caixa para Estoquista').and.include('de Estoquista para Caixa')
   })
 
   it('decide from the next request on, in the panel and at tills [ROLE-1350]', async () => {

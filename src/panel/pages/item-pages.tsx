@@ -18,6 +18,7 @@ import type { Field, Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PageReadModel } from '../panel-route.ts'
 import { fieldFacts, fieldInput, fieldInputs, fileColumns } from '../record-fields.ts'
+import { namesOfSubjects } from '../record-history.tsx'
 import { ButtonForm } from '../ui/form-fields.tsx'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import type { OptionalColumn } from '../ui/list-table.tsx'
@@ -274,6 +275,13 @@ async function coverOf(item: Item, { readModel, session }: PageContext): Promise
   return (await stockCovers(readModel.reader, [item], readModel)).get(item.id)
 }
 
+/** The product of a variant, by its name. */
+async function ParentLink({ visit, id }: { readonly visit: PageContext; readonly id: number }) {
+  const subject = `catalog_item/${id}`
+  const nameOf = await namesOfSubjects(visit.readModel, [{ subject }])
+  return <a href={link(`${PATH}/${id}`)}>{nameOf(subject)}</a>
+}
+
 export const catalogPages = recordPages<Item>({
   path: PATH,
   section: 'catalog',
@@ -343,7 +351,7 @@ export const catalogPages = recordPages<Item>({
       { label: 'Etiquetas', to: LABELS_PATH, parameters: { item: id } },
     ],
   }),
-  facts: (item, visit) =>
+  facts: async (item, visit) =>
     fieldFacts(FACTS, item, visit.readModel.timezone, [
       'type',
       ['price', <PriceInfo key="price" item={item} seesCosts={seesCosts(visit)} />],
@@ -351,10 +359,7 @@ export const catalogPages = recordPages<Item>({
       ['Margem', seesCosts(visit) && marginText(item)],
       ['stock', <StockInfo key="stock" item={item} />],
       ['variant', variantText(item)],
-      [
-        'Variação de',
-        item.parent_id && <a key="parent" href={link(`${PATH}/${item.parent_id}`)}>{`Produto ${item.parent_id}`}</a>,
-      ],
+      ['Variação de', item.parent_id && (await ParentLink({ visit, id: item.parent_id }))],
       ['category_id', item.category_name],
       'unit',
       'barcode',

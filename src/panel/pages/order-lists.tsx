@@ -79,14 +79,8 @@ export async function Notifications({ readModel, session }: PageContext, orderId
         columns={[
           { head: 'Recebida', cell: ({ received_at }) => formatDateTimeSeconds(received_at, readModel.timezone) },
           { head: 'Resultado', cell: ({ outcome }) => <OutcomeBadge outcome={outcome} /> },
-          { head: 'Resposta', cell: ({ http_status }) => (http_status === null ? '—' : `HTTP ${http_status}`) },
           {
-            head: 'Demorou',
-            cell: ({ duration_ms }) => (duration_ms === null ? '—' : `${formatCount(duration_ms)} ms`),
-            isNumber: true,
-          },
-          {
-            head: 'Conteúdo',
+            head: 'Detalhes técnicos',
             cell: (one) => (session.seesPersonalData ? <Content notification={one} /> : <WithheldContent />),
           },
         ]}
@@ -102,12 +96,16 @@ const OutcomeBadge = ({ outcome }: Pick<NotificationObject, 'outcome'>) => (
   <StateBadge state={outcome === null ? ['warn', 'Em andamento'] : OUTCOMES[outcome]} />
 )
 
-const Content = ({ notification: { payload, response } }: { readonly notification: NotificationObject }) => (
+const Content = ({
+  notification: { payload, response, http_status, duration_ms },
+}: {
+  readonly notification: NotificationObject
+}) => (
   <details>
     <summary>Ver</summary>
     <p>Recebido</p>
     <pre>{JSON.stringify(payload, null, 2)}</pre>
-    <p>Respondido</p>
+    <p>{`Respondido${http_status === null ? '' : `: HTTP ${http_status}`}${duration_ms === null ? '' : ` em ${formatCount(duration_ms)} ms`}`}</p>
     <pre>{JSON.stringify(response, null, 2)}</pre>
   </details>
 )
@@ -360,6 +358,8 @@ interface Step {
   readonly state: StateMark
   /** Sentences and facts; null ones are omitted. */
   readonly details: readonly (string | null)[]
+  /** Numbers at the provider. */
+  readonly technical?: readonly (string | null)[]
 }
 
 interface TimelineProps {
@@ -380,11 +380,26 @@ export const Timeline = ({ order, timezone, nameOf }: TimelineProps) => (
         { head: 'Operação', cell: ({ what }) => what },
         { head: 'Valor', cell: ({ amount }) => (amount === null ? '—' : formatMoney(amount)), isNumber: true },
         { head: 'Situação', cell: ({ state }) => <StateBadge state={state} /> },
-        { head: 'Detalhes', cell: ({ details }) => details.filter(Boolean).join(' · ') || '—' },
+        { head: 'Detalhes', cell: (step) => <StepDetails step={step} /> },
       ]}
     />
   </Card>
 )
+
+const StepDetails = ({ step: { details, technical = [] } }: { readonly step: Step }) => {
+  const [told, ids] = [details, technical].map((texts) => texts.filter(Boolean).join(' · '))
+  return (
+    <>
+      {told || (ids ? '' : '—')}
+      {ids && (
+        <details>
+          <summary>Detalhes técnicos</summary>
+          {ids}
+        </details>
+      )}
+    </>
+  )
+}
 
 function stepsOf(order: OrderObject, timezone: string, nameOf: TimelineProps['nameOf']): Step[] {
   const steps = [
@@ -408,8 +423,8 @@ function attempt(payment: PaymentObject, timezone: string): Step {
       refusal === null ? status_detail : `O provedor recusou: ${refusal}`,
       expires_at && `prazo: ${formatDateTime(expires_at, timezone)}`,
       /[1-9]/.test(refunded) ? `estornado: ${formatMoney(refunded)}` : null,
-      atProvider(provider_payment_id),
     ],
+    technical: [atProvider(provider_payment_id)],
   }
 }
 
@@ -436,7 +451,8 @@ const dispute = ({ dispute, amount, provider_payment_id }: PaymentObject): Step[
           what: 'Contestação do comprador',
           amount,
           state: DISPUTES[dispute.status],
-          details: [atProvider(provider_payment_id)],
+          details: [],
+          technical: [atProvider(provider_payment_id)],
         },
       ]
 
@@ -455,9 +471,8 @@ function giving(refund: RefundObject, { items }: OrderObject, timezone: string):
       refusal && `O provedor recusou: ${refusal}`,
       completed_at && `feito em ${formatDateTime(completed_at, timezone)}`,
       goods.length > 0 ? `de volta ao estoque: ${goods.join(', ')}` : null,
-      `do pagamento ${refund.provider_payment_id}`,
-      atProvider(provider_refund_id),
     ],
+    technical: [`do pagamento ${refund.provider_payment_id}`, atProvider(provider_refund_id)],
   }
 }
 

@@ -66,7 +66,7 @@ export interface RecordPages<R extends { id: number }> {
   /** Of the record's page, if deleted records have one too. */
   getShown?(visit: PageContext, id: number): Promise<FoundRecords>
   nameOf(record: R): string
-  facts(record: R, visit: PageContext): readonly Fact[]
+  facts(record: R, visit: PageContext): readonly Fact[] | Promise<readonly Fact[]>
   /** Content above the facts: what is to be checked. */
   notice?(record: R, visit: PageContext): ComponentChildren | Promise<ComponentChildren>
   /** Content below the facts. */
@@ -182,7 +182,7 @@ async function showRecord<R extends { id: number }>(
       {await Duplicate({ pages, visit })}
       {await pages.notice?.(record, visit)}
       <Card title="Dados">
-        <Facts facts={pages.facts(record, visit)} />
+        <Facts facts={await pages.facts(record, visit)} />
       </Card>
       {await pages.more?.(record, visit)}
       {
