@@ -3,7 +3,7 @@ import type { Refusal } from '#domain/refusals.ts'
 import { type CreditMovementObject, creditMovementObject } from '#projections/store-credit.ts'
 import type { FilterValues } from '#records/field.ts'
 import type { VOUCHER_FILTERS, VoucherState } from '#records/list-filters.ts'
-import { type ListOrder, moneySum, type Sum, sumStatement } from './list-statement.ts'
+import { type ListOrder, type Sum, sumStatement } from './list-statement.ts'
 import type { Reader } from './reader.ts'
 import { type Listing, listInOrder, matchingRecords, type Page, type Paging } from './record-queries.ts'
 import { t } from './table-names.ts'
@@ -97,7 +97,7 @@ export async function sumVouchers(
   { timezone, today }: Calendar,
 ): Promise<Sum> {
   const { condition, values } = matchingRecords(voucherListing, toConditions(filters, timezone), 4)
-  const text = `select count(*)::integer as count, ${moneySum('sum(balance) * 100')} as amount
+  const text = `select count(*)::integer as count, coalesce(sum(balance), 0.00)::text as amount
     from (select t.balance from ${voucherListing.from} where ${condition} and $3::date is not null
       order by t.changed_at desc limit $2::bigint + 1) found`
   const statement = sumStatement('sum_vouchers', text, values.length)

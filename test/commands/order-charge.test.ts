@@ -166,7 +166,7 @@ describe('charge of a receivable', () => {
     expect(all.decision, 'what is credit is not refunded too').to.include({ refused: 'validation_failed' })
   })
 
-  it('takes the credit back as far as the money goes back, and covers the account with the rest [ORDER-1344]', async () => {
+  it('takes the credit back as far as the money goes back [ORDER-1344]', async () => {
     for (const [refunded, credit, amount, open] of [
       ['60.00', '40.00', '0.00', '60.00'],
       ['80.00', '20.00', '0.00', '60.00'],

@@ -153,7 +153,7 @@ function OpenAccounts({ side: { accounts: path, words }, accounts, today, to }: 
         {
           head: 'Conta',
           cell: (account) => (
-            <>
+            <span class={to === null ? undefined : 'choice'}>
               {to !== null && (
                 <input
                   type="checkbox"
@@ -161,9 +161,9 @@ function OpenAccounts({ side: { accounts: path, words }, accounts, today, to }: 
                   value={formatAccountToken(account)}
                   aria-label={`Marcar ${account.description}`}
                 />
-              )}{' '}
+              )}
               <a href={link(`${path}/${account.id}`)}>{account.description}</a>
-            </>
+            </span>
           ),
         },
         {

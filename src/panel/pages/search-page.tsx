@@ -1,10 +1,12 @@
 import { formatDateTime, formatMoney, formatPersonName, formatTaxNumber } from '#domain/person-values.ts'
 import { type FoundRecord, MAX_SEARCH_RESULTS, type SearchResults, searchAll } from '#queries/search-queries.ts'
+import { findVoucher } from '#queries/voucher-queries.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { Card, Nothing, StateBadge } from '../ui/page-parts.tsx'
 import { ORDERS_PATH } from './order-lists.tsx'
 import { SALE_STATES } from './sale-list.tsx'
+import { VOUCHER_PATH } from './voucher-pages.tsx'
 
 interface Kind {
   readonly of: keyof SearchResults
@@ -62,17 +64,36 @@ const KINDS: readonly Kind[] = [
   accountKind('payables', 'Contas a pagar', '/contas-a-pagar'),
 ]
 
+/** A voucher by its whole code, in capitals as it is printed. */
+async function findCode({ reaches, readModel }: PageContext, typed: string) {
+  const code = typed.toUpperCase()
+  if (code.length === 0 || code.length > 40 || readModel.moment || !reaches('GET', VOUCHER_PATH)) return null
+  const found = await findVoucher(readModel.reader, code)
+  return found && { code, left: found.left }
+}
+
 async function show(visit: PageContext): Promise<PanelPage> {
   const { reader, moment } = visit.readModel
   const q = (visit.query.q ?? '').trim().slice(0, 120)
   const found = q === '' ? null : await searchAll(reader, q, visit.primary)
+  const voucher = await findCode(visit, q)
   const shown = KINDS.filter(({ of }) => found && found[of].length > 0)
   const body = (
     <>
       {found && (
         <p role="status" class="hint">
-          {shown.length === 0 ? `Nada encontrado com “${q}”.` : `Encontrado com “${q}”:`}
+          {shown.length === 0 && !voucher ? `Nada encontrado com “${q}”.` : `Encontrado com “${q}”:`}
         </p>
+      )}
+      {voucher && (
+        <Card title="Vales-troca">
+          <ul class="found">
+            <li>
+              <a href={link(VOUCHER_PATH, { codigo: voucher.code })}>{`Vale-troca ${voucher.code}`}</a>{' '}
+              {`resta ${formatMoney(voucher.left)}`}
+            </li>
+          </ul>
+        </Card>
       )}
       {shown.map((kind) => (
         <Card key={kind.of} title={kind.title} aside={allOf(kind, found?.[kind.of] ?? [], q, moment?.asked)}>
@@ -87,7 +108,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
           </ul>
         </Card>
       ))}
-      {shown.length === 0 && (
+      {shown.length === 0 && !voucher && (
         <Nothing icon="search" title="O que você pode buscar">
           Vendas pelo número, pelo código externo, pelo valor (125 ou 12,50), pela chave da nota fiscal, pelo
           identificador do Pix ou pelo NSU do cartão; pedidos pelo número, por quem compra ou pelo valor; produtos pelo

@@ -170,7 +170,7 @@ async function findTyped({ readModel }: PageContext, typed: string): Promise<Sho
 const stateOf = ({ state, valid_until }: VoucherObject) => (
   <>
     <StateBadge state={STATES[state]} />
-    {valid_until && ` ${state === 'expired' ? 'valeu' : 'vale'} até ${formatDay(valid_until)}`}
+    {valid_until && `, ${state === 'expired' ? 'valeu' : 'vale'} até ${formatDay(valid_until)}`}
   </>
 )
 
@@ -207,14 +207,16 @@ async function show(visit: PageContext): Promise<PanelPage> {
   const isAll = visit.reaches('GET', VOUCHERS_PATH)
   const body = (
     <>
-      <search aria-label="Conferir vale-troca">
-        <form method="get" action={link(VOUCHER_PATH)} class="form">
-          <FieldList fields={CODE} filled={fillFromBody(CODE, visit.query)} />
-          <div class="actions">
-            <button type="submit">Conferir</button>
-          </div>
-        </form>
-      </search>
+      <Card title="Código">
+        <search aria-label="Conferir vale-troca">
+          <form method="get" action={link(VOUCHER_PATH)} class="form">
+            <FieldList fields={CODE} filled={fillFromBody(CODE, visit.query)} />
+            <div class="actions">
+              <button type="submit">Conferir</button>
+            </div>
+          </form>
+        </search>
+      </Card>
       {isMissing && <p class="empty">Nenhum vale-troca com este código.</p>}
       {found && <VoucherCard visit={visit} found={found} />}
     </>
