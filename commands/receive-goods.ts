@@ -33,7 +33,7 @@ import { normalizeQuantity, UNKNOWN_ITEM } from './stock-commands.ts'
 /** As the layout of NF-e: lines of a note, and instalments of its bill. */
 export const [MAX_RECEIPT_LINES, MAX_RECEIPT_BILLS] = [990, 120]
 
-export const ReceiptLine = z.strictObject({
+export const GoodsLine = z.strictObject({
   catalog_item_id: Id.nullish(),
   /** Place in `new_items`. */
   new_item: z.int().min(0).nullish(),
@@ -47,7 +47,7 @@ export const ReceiptLine = z.strictObject({
   cost: DocumentNumber,
 })
 
-const NamedLine = ReceiptLine.refine(
+const NamedLine = GoodsLine.refine(
   ({ catalog_item_id, new_item }) => (catalog_item_id ?? null) === null || (new_item ?? null) === null,
   { path: ['catalog_item_id'], message: 'informe o item ou um novo, não os dois' },
 )

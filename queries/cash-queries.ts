@@ -57,6 +57,8 @@ interface CashSessionFilters extends FilterValues<typeof CASH_SESSION_FILTERS> {
   readonly ended_after?: string | undefined
   /** And begin before this one. */
   readonly begun_before?: string | undefined
+  /** Sessions that begin from this instant on. */
+  readonly begun_from?: string | undefined
 }
 
 interface Shown extends ShownSession {
@@ -94,6 +96,7 @@ const listing: Listing<CashSessionFilters> = {
     ended_after: (value) => `(t.closed_at is null or t.closed_at >= ${value}::timestamptz)`,
     begun_before: (value) =>
       `coalesce(t.opened_at, t.closed_at, (t.doc ->> 'created_at')::timestamptz) < ${value}::timestamptz`,
+    begun_from: (value) => `coalesce(t.opened_at, t.closed_at) >= ${value}::timestamptz`,
     session_id: (value) => `t.session_id = ${value}::text`,
     status: (value) => `(t.closed_at is null) = (${value}::text = 'open')`,
   },

@@ -134,7 +134,9 @@ async function isSoldIn({ reader, link }: SharedVisit, saleId: number): Promise<
 
 async function openVisit(context: PanelServices, link: OpenedLink, token: string): Promise<SharedVisit | null> {
   const { companyId } = link
-  const sight = { hidesPersons: true, hidesCosts: true, hidesPayables: true, ownSales: null }
+  // A month has the figures of its page: costs and accounts to pay among them.
+  const hidden = monthIn(link.record) === null
+  const sight = { hidesPersons: true, hidesCosts: hidden, hidesPayables: hidden, ownSales: null }
   const reader = new Reader(companyId, presentSource(context.reads.poolOf(companyId)), sight)
   const company = (await getRow(reader, 'company', companyId)) as CompanyObject | null
   return company && { context, reader, company, link, token }
@@ -155,7 +157,9 @@ const hrefOf =
     SHARED_LISTS.has(list) ? `${SHARED}/${token}/${list}?${new URLSearchParams(parameters)}` : null
 
 /** Lists of a month that the link opens too. */
-const SHARED_LISTS: ReadonlySet<string> = new Set<MonthList>(['vendas', 'devolucoes', 'recebimentos', 'pagamentos'])
+const SHARED_LISTS: ReadonlySet<string> = new Set<MonthList>([
+  ...(['vendas', 'devolucoes', 'recebimentos', 'pagamentos', 'a-receber', 'a-pagar', 'gavetas'] as const),
+])
 
 /** A month for the accountant, without names of persons. */
 async function monthPage(visit: SharedVisit): Promise<PanelPage | null> {
@@ -202,7 +206,7 @@ async function showList(desk: LinkDesk, request: Request, response: Response): P
       {rows}
     </>
   )
-  const title = `${LIST_TITLES[list]} de ${formatMonth(month.month)}`
+  const title = `${LIST_TITLES[list]} em ${formatMonth(month.month)}`
   response.type('html').send(sharedDocument({ title, body }, visit.company.brand_color))
 }
 
@@ -225,6 +229,9 @@ const LIST_TITLES: Readonly<Record<string, string>> = {
   devolucoes: 'Devoluções',
   recebimentos: 'Contas recebidas',
   pagamentos: 'Contas pagas',
+  'a-receber': 'A receber que vence',
+  'a-pagar': 'A pagar que vence',
+  gavetas: 'Gavetas',
 }
 
 const queryOf = ({ originalUrl }: Request) =>

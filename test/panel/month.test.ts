@@ -32,6 +32,10 @@ describe('panel: the month for the accountant', () => {
       received: '15',
       paid_at: '',
     })
+    const bill = (await company.post('/finance/payables', { description: 'Aluguel', amount: '70.00', due_date: today }))
+      .body
+    await company.post(`/finance/payables/${bill.data.id}/payments`, { amount: '20.00' }, { 'idempotency-key': 'rent' })
+    await owner.submit('/painel/caixas/sessoes/abrir', { amount: '10,00' })
     const item = { name: 'Café moído', price: '9.00', cost: '4.50', stock: '3' }
     expect((await company.post('/catalog/items', item)).status).to.equal(201)
   })
@@ -94,7 +98,16 @@ describe('panel: the month for the accountant', () => {
   it('opens for the accountant by a link: read only, without names, each figure with its list [LINK-1287]', async () => {
     const url = await share()
     const html = await read(url)
-    expect(figuresIn(html)[`mes/${month}.contas-recebidas`]).to.equal(15)
+    const shown = figuresIn((await owner.get(path)).html)
+    expect(shown).to.include({ [`mes/${month}.contas-pagas`]: 20, [`mes/${month}.a-pagar-do-mes`]: 50 })
+    expect(figuresIn(html)).to.deep.equal(shown)
+    for (const [list, text] of [
+      ['pagamentos', /Aluguel .* R\$ 20,00/],
+      ['a-pagar', /Aluguel .* R\$ 50,00/],
+      ['a-receber', /Mesa 4 .* R\$ 25,00/],
+      ['gavetas', /R\$ 10,00 .*Sem contagem/],
+    ] as const)
+      expect(textIn(await read(`${url}/${list}`)), list).to.match(text)
     expect(textIn(html)).not.to.contain('Maria')
     expect(html).not.to.match(/<form|href="\/painel\/(?!assets)/)
     const lists = [...html.matchAll(/href="(\/l\/[^"]+)"/g)].map(([, to]) => (to as string).replaceAll('&amp;', '&'))

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { MAX_RECEIPT_LINES, ReceiptHead, ReceiptLine, receiveGoods } from '#commands/receive-goods.ts'
+import { GoodsLine, MAX_RECEIPT_LINES, ReceiptHead, receiveGoods } from '#commands/receive-goods.ts'
 import { undoGoodsReceipt } from '#commands/undo-goods-receipt.ts'
 import { Quantity } from '#domain/money.ts'
 import { Id } from '#domain/text.ts'
@@ -53,7 +53,7 @@ const GoodsReceipt = z
           unit_cost: Amount,
           moves_stock: z.boolean(),
         })
-        .meta({ id: 'GoodsReceiptLine' }),
+        .meta({ id: 'GoodsLine' }),
     ),
     costs: z.array(
       z
@@ -85,9 +85,9 @@ const Body = ReceiptHead.extend({
   lines: z
     .array(
       z
-        .strictObject({ ...ReceiptLine.shape, catalog_item_id: Id, factor: Quantity.optional() })
+        .strictObject({ ...GoodsLine.shape, catalog_item_id: Id, factor: Quantity.optional() })
         .omit({ new_item: true })
-        .meta({ id: 'GoodsReceiptLineInput' }),
+        .meta({ id: 'GoodsLineInput' }),
     )
     .min(1, 'informe ao menos um produto')
     .max(MAX_RECEIPT_LINES),

@@ -1,11 +1,15 @@
 import { SHARED } from '#access/shared-links.ts'
-import { CalendarDate } from '#domain/instant.ts'
+import { addDays, type Calendar, CalendarDate, startOfDay } from '#domain/instant.ts'
 import { paymentMethodName } from '#domain/payment-rules.ts'
 import { formatDateTime, formatDay, formatMoney } from '#domain/person-values.ts'
 import { UNMASKED } from '#domain/rights.ts'
 import { Id } from '#domain/text.ts'
 import { isRefusal } from '#ledger/command.ts'
+import type { CashSessionObject } from '#projections/cash-sessions.ts'
+import type { AccountObject } from '#projections/finance.ts'
 import type { SaleObject } from '#projections/sales.ts'
+import { listAccounts, payableListing, receivableListing } from '#queries/account-queries.ts'
+import { listLatestCashSessions } from '#queries/cash-queries.ts'
 import {
   type AccountMoney,
   type ClosedMonth,
@@ -42,6 +46,9 @@ const hrefIn =
       case 'vendas':
       case 'devolucoes':
         return link(`/${list}`, parameters)
+      case 'a-receber':
+      case 'a-pagar':
+        return link(`/contas-${list}`, parameters)
       case 'gavetas':
         return link('/caixas/sessoes')
       case 'recusadas':
@@ -182,7 +189,7 @@ interface RowsProps {
   readonly month: ClosedMonth
   readonly list: string
   readonly token: string
-  readonly link: { readonly timezone: string }
+  readonly link: Calendar
   readonly query: Readonly<Record<string, string>>
 }
 
@@ -202,6 +209,8 @@ export async function MonthRows(props: RowsProps) {
   const { reader, month, list } = props
   if (list === 'vendas') return SalesOfMonth(props)
   if (list === 'devolucoes') return ReturnsOfMonth(props)
+  if (list === 'gavetas') return DrawersOfMonth(props)
+  if (list === 'a-receber' || list === 'a-pagar') return DuesOfMonth(props)
   const side = list === 'recebimentos' ? 'receivables' : 'payables'
   return <AccountMoneyTable rows={await listAccountMoney(reader, side, month)} hrefOf={() => null} />
 }
@@ -259,6 +268,63 @@ async function ReturnsOfMonth(props: RowsProps) {
             cell: ({ returned_at }) => formatDateTime(new Date(returned_at).toISOString(), link.timezone),
           },
           { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
+        ]}
+      />
+      <Next page={page} {...props} />
+    </>
+  )
+}
+
+/** Drawers that were opened in the month, without their owners. */
+async function DrawersOfMonth(props: RowsProps) {
+  const { reader, month, link, query } = props
+  const page = await listLatestCashSessions(reader, {
+    ...{ limit: OF_A_PAGE, begun_from: startOfDay(month.from, link.timezone) },
+    begun_before: startOfDay(addDays(month.to, 1), link.timezone),
+    ...(query.cursor && { cursor: query.cursor }),
+  })
+  return (
+    <>
+      <ListTable
+        isList
+        caption="Gavetas"
+        rows={recordsOnPage<CashSessionObject>(page)}
+        empty="Nenhuma gaveta."
+        columns={[
+          { head: 'Gaveta', cell: ({ id }) => id },
+          { head: 'Aberta em', cell: ({ opened_at: at }) => at && formatDateTime(at, link.timezone) },
+          { head: 'Esperado', cell: ({ expected }) => formatMoney(expected), isNumber: true },
+          {
+            head: 'Contado',
+            cell: ({ counted }) => (counted === null ? 'Sem contagem' : formatMoney(counted)),
+            isNumber: true,
+          },
+          { head: 'Diferença', cell: ({ difference: of }) => of && formatMoney(of), isNumber: true },
+        ]}
+      />
+      <Next page={page} {...props} />
+    </>
+  )
+}
+
+/** What is open of accounts that fall due in the month. */
+async function DuesOfMonth(props: RowsProps) {
+  const { reader, month, list, link, query } = props
+  const listing = list === 'a-receber' ? receivableListing : payableListing
+  const due = { status: 'pending' as const, due_from: month.from, due_to: month.to }
+  const asked = { ...due, limit: OF_A_PAGE, ...(query.cursor && { cursor: query.cursor }) }
+  const page = await listAccounts(reader, listing, asked, link.today)
+  return (
+    <>
+      <ListTable
+        isList
+        caption="Contas"
+        rows={recordsOnPage<AccountObject<object>>(page)}
+        empty="Nenhuma conta."
+        columns={[
+          { head: 'Conta', cell: ({ description }) => description },
+          { head: 'Vencimento', cell: ({ due_date }) => formatDay(due_date) },
+          { head: 'Em aberto', cell: ({ open_amount }) => formatMoney(open_amount), isNumber: true },
         ]}
       />
       <Next page={page} {...props} />

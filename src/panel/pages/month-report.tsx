@@ -8,7 +8,16 @@ import { Card, type Fact, Facts, Figure } from '../ui/page-parts.tsx'
 import { ACQUIRED_COLUMNS, addPayments, FeeFigure } from './acquirer-pages.tsx'
 
 /** Lists that a month's figures lead to. */
-export type MonthList = 'vendas' | 'devolucoes' | 'recebimentos' | 'pagamentos' | 'gavetas' | 'recusadas' | 'catalogo'
+export type MonthList =
+  | 'vendas'
+  | 'devolucoes'
+  | 'recebimentos'
+  | 'pagamentos'
+  | 'a-receber'
+  | 'a-pagar'
+  | 'gavetas'
+  | 'recusadas'
+  | 'catalogo'
 
 export type ListParameters = Readonly<Record<string, string>>
 
@@ -173,7 +182,8 @@ const Fees = ({ month: { acquired } }: Pick<ReportProps, 'month'>) => {
   )
 }
 
-function accountFacts({ month, summary, stock }: ClosedMonth, hrefOf: HrefOf): Fact[] {
+function accountFacts({ month, from, to, summary, stock }: ClosedMonth, hrefOf: HrefOf): Fact[] {
+  const due = { status: 'pending', due_from: from, due_to: to }
   const of = `mes/${month}`
   const figure = (name: string, text: string, href: string | null) => (
     <To key={name} href={href}>
@@ -190,8 +200,14 @@ function accountFacts({ month, summary, stock }: ClosedMonth, hrefOf: HrefOf): F
     ],
     ['Contas pagas no mês', figure('contas-pagas', formatMoney(payables.settled.amount), hrefOf('pagamentos'))],
     ['Recebidas menos pagas', formatMoney(balance)],
-    ['A receber que vence no mês', figure('a-receber-do-mes', formatMoney(receivables.pending.amount), null)],
-    ['A pagar que vence no mês', figure('a-pagar-do-mes', formatMoney(payables.pending.amount), null)],
+    [
+      'A receber que vence no mês',
+      figure('a-receber-do-mes', formatMoney(receivables.pending.amount), hrefOf('a-receber', due)),
+    ],
+    [
+      'A pagar que vence no mês',
+      figure('a-pagar-do-mes', formatMoney(payables.pending.amount), hrefOf('a-pagar', due)),
+    ],
     [
       'Estoque hoje, a custo',
       <>
