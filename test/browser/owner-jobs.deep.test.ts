@@ -46,7 +46,7 @@ async function timed(page: Page, job: string, goal: number, work: (hands: Hands)
     },
     async type(target, text) {
       typed += 1
-      if (!(await target.evaluate<boolean, Element>('(field) => field === document.activeElement'))) clicks += 1
+      clicks += (await target.and(page.locator(':focus')).count()) === 0 ? 1 : 0
       await target.fill(text)
     },
   })

@@ -27,7 +27,7 @@ const READABLE = `(() => {
   const shown = (element) => element.getClientRects().length > 0
   const cut = [...document.querySelectorAll('main :is(.scroll:not(:has(> .grid)), .stat, .facts > div, .sums > div, .card)')]
     .filter((box) => shown(box) && box.scrollWidth > box.clientWidth + 1)
-  const bare = [...document.querySelectorAll('main .rows tbody tr')].flatMap((row) => {
+  const bare = [...document.querySelectorAll('main .scroll > :not(.grid) > tbody > tr')].flatMap((row) => {
     const figures = [...row.querySelectorAll('td.number')].filter(shown)
     return figures.filter((cell) => figures.length > 1 && getComputedStyle(cell, '::before').content === 'none')
   })
