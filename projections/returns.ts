@@ -241,7 +241,7 @@ type UploadedReturn = DataOf<'ReturnAwaited'>
 type UploadState = 'recorded' | 'waiting' | 'refused' | 'resolved'
 
 /** Uploaded return by the till's identifier, for detecting repeated uploads, and until a person has decided. */
-export interface OfflineReturnRow {
+export interface OfflineReturnRow extends ChangedFields {
   company_id: number
   offline_id: string
   return_id: number
@@ -277,12 +277,15 @@ const offlineReturns = table<OfflineReturnRow>('offline_returns', {
     resolved_at: 'timestamptz',
     resolved_by: 'text',
     note: 'text',
+    ...changedColumns,
   },
   keys: { pk: ['company_id', 'offline_id'], return: ['company_id', 'return_id'] },
   indexes: [
     `(company_id, cash_session_id) where cash_session_id is not null and state <> 'recorded'`,
     `(company_id, return_id) where state in ('waiting', 'refused')`,
+    INDEX_BY_PAST,
   ],
+  past: { id: 'return_id' },
 })
 
 export const offlineReturnById = (offlineId: string) => byPk(offlineReturns, offlineId)
@@ -351,9 +354,15 @@ const uploadRefs = ({ offline_id, user_id, sale_offline_id }: Uploaded): AnyRef[
 ]
 
 /** Moves an upload from one state to another, in all that counts them. */
-function moveUpload(rows: Changes, { data }: UploadEvent, of: Uploaded, after: OfflineReturnRow): void {
+function moveUpload(
+  rows: Changes,
+  event: UploadEvent,
+  of: Uploaded,
+  after: Omit<OfflineReturnRow, keyof ChangedFields>,
+): void {
+  const { data } = event
   const before = rows.get(offlineReturnById(of.offline_id))?.state ?? null
-  rows.put(offlineReturns, after)
+  rows.put(offlineReturns, { ...after, ...stamp(event) })
   const company = companyRef(rows)
   const { company_id } = company
   const change = (state: UploadState) => Number(after.state === state) - Number(before === state)

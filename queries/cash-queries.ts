@@ -252,6 +252,30 @@ export async function getCashSessionDetails(reader: Reader, sessionId: string): 
   return rows[0] as CashSessionDetails
 }
 
+/** SQL of the events that changed a row, as far as the row has them. */
+const revisionsOf = (row: string): string => `
+  select ${row}.revision union all
+  select value::bigint from json_array_elements_text(coalesce(${row}.past_revisions, '[]'))`
+
+const REVISIONS = {
+  name: 'revisions_in_drawer',
+  text: `
+    select distinct e.revision
+    from (
+      select r.revision from ${t.sales} s cross join lateral (${revisionsOf('s')}) r
+      where s.company_id = $1 and (s.cash_session_id = $2 or s.cancel_session_id = $2)
+      union all
+      select r.revision from ${t.returns} b cross join lateral (${revisionsOf('b')}) r
+      where b.company_id = $1 and b.cash_session_id = $2) e
+    order by e.revision desc limit ${MAX_SHOWN_OF_SESSION}`,
+}
+
+/** The last events of the sales and returns of a session, ascending. */
+export async function listDrawerRevisions(reader: Reader, sessionId: string): Promise<number[]> {
+  const { rows } = await reader.query<{ revision: number }>({ ...REVISIONS, values: [sessionId] })
+  return rows.map(({ revision }) => revision).reverse()
+}
+
 /** Differences up to this are not shown on the start page, in cents. */
 const CASH_TOLERANCE_CENTS = 500
 

@@ -1,14 +1,14 @@
 import { formatDateTimeSeconds, formatQuantity, MASKED } from '#domain/person-values.ts'
-import { type Envelope, isRefusal } from '#ledger/command.ts'
+import type { Envelope } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { isJsonObject } from '#lib/json.ts'
-import { listActors, listHistory, listKnownActors, listSubjectNames, maskEvents } from '#queries/event-queries.ts'
+import { listActors, listKnownActors, listSubjectNames } from '#queries/event-queries.ts'
 import type { Option } from './forms/input-kinds.ts'
 import { link } from './page-context.ts'
 import type { PageContext, PageReadModel } from './panel-route.ts'
+import { loadSteps, Slider } from './time-machine.tsx'
 import { ListTable } from './ui/list-table.tsx'
 import { FoldedCard } from './ui/page-parts.tsx'
-import { recordsOnPage } from './ui/panel-list.tsx'
 import { eventName, fieldName, ORIGINS, subjectName } from './words/event-words.ts'
 import { textOfBoolean, textOfValue, toSentence } from './words/record-words.ts'
 
@@ -258,31 +258,24 @@ interface HistoryProps {
   readonly visit: PageContext
   /** As in events: `sale/9`. */
   readonly subject: string
-  /** Records whose events belong to it, as the returns of a sale; of more than `OTHERS` the first ones. */
-  readonly others?: readonly string[]
+  /** Records whose events belong to it, as the returns of a sale. */
+  readonly others?: readonly string[] | undefined
+  readonly revisions?: readonly number[]
+  /** Whether the page shows the present alone. */
+  readonly isNowOnly?: true
 }
 
-/** The timeline of the audit has all events. */
-const SHOWN = 50
-const OTHERS = 10
-
 /** Events of a record, from the ledger. Hidden on pages of the past. */
-export async function History({ visit, subject, others = [] }: HistoryProps) {
-  const { readModel, context } = visit
-  if (readModel.moment) return null
-  const pageOf = (of: string) => listHistory({ ...context.reads, reader: readModel.reader }, of, { limit: SHOWN })
-  const page = await pageOf(subject)
-  if (!page || isRefusal(page)) return null
-  const further = await Promise.all(others.slice(0, OTHERS).map(pageOf))
-  const found = [page, ...further]
-    .flatMap((each) => (each && !isRefusal(each) ? recordsOnPage<Envelope>(each) : []))
-    .toSorted((one, other) => one.revision - other.revision)
-    .slice(0, SHOWN)
-  const events = (await maskEvents(readModel.reader, found)).filter(({ isHidden }) => !isHidden)
+export async function History({ visit, isNowOnly, ...of }: HistoryProps) {
+  const { readModel } = visit
+  const found = readModel.moment ? null : await loadSteps(visit, of)
+  if (!found) return null
+  const { steps: events, hasMore } = found
   const changes = changesOfEach(events, readModel.timezone)
   const actors = await namesOfActors(readModel, events)
   return (
     <FoldedCard title="Histórico">
+      {!isNowOnly && <Slider visit={visit} steps={events} />}
       <ListTable
         isList
         caption="Histórico"
@@ -305,8 +298,8 @@ export async function History({ visit, subject, others = [] }: HistoryProps) {
       />
       {visit.reaches('GET', '/auditoria') && (
         <p class="hint">
-          <a href={link('/auditoria', recordQuery(subject))}>
-            {page.has_more ? 'Há mais na auditoria' : 'Ver na auditoria'}
+          <a href={link('/auditoria', recordQuery(of.subject))}>
+            {hasMore ? 'Há mais na auditoria' : 'Ver na auditoria'}
           </a>
         </p>
       )}

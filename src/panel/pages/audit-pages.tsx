@@ -13,6 +13,7 @@ import { type Fields, type FilledForm, fillFromBody, fillFromRecord, formText } 
 import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../panel-route.ts'
 import { AsOfForm, History } from '../record-history.tsx'
+import { TimeMachine } from '../time-machine.tsx'
 import { FieldList } from '../ui/form-fields.tsx'
 import { ListTable } from '../ui/list-table.tsx'
 import { Card, type Fact, Facts, PanelBadge } from '../ui/page-parts.tsx'
@@ -236,6 +237,7 @@ async function showRecord(visit: PageContext): Promise<PanelPage | null> {
   const subject = `${params.kind}/${id}`
   const body = (
     <>
+      {await TimeMachine({ visit, subject })}
       <Card title="Dados">
         <Facts facts={Object.entries(record).map(([name, value]) => [name, shown(value)])} />
       </Card>

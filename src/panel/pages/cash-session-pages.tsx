@@ -7,6 +7,7 @@ import {
   type CashSessionDetails,
   getCashSession,
   getCashSessionDetails,
+  listDrawerRevisions,
   listLatestCashSessions,
   MAX_SHOWN_OF_SESSION,
   type ReturnOfSession,
@@ -19,7 +20,8 @@ import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { PageAction, PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { fieldInput } from '../record-fields.ts'
-import { namesOfActors } from '../record-history.tsx'
+import { AsOfForm, History, namesOfActors } from '../record-history.tsx'
+import { TimeMachine } from '../time-machine.tsx'
 import { type Column, ListTable } from '../ui/list-table.tsx'
 import { ButtonLink, Card, type Fact, Facts, Figure, PanelBadge, SaleLink, ShortId } from '../ui/page-parts.tsx'
 import { List, readListPage, recordsOnPage } from '../ui/panel-list.tsx'
@@ -232,12 +234,15 @@ async function showSession(visit: PageContext): Promise<PanelPage | null> {
   const session = await loadSession(visit)
   if (!session) return null
   const details = await getCashSessionDetails(readModel.reader, session.session_id)
+  const revisions = await listDrawerRevisions(visit.primary, session.session_id)
+  const steps = { visit, subject: `cash_session/${session.id}`, revisions }
   const names = await namesOf(visit, [session])
   const actors = await namesOfActors(readModel, details.movements)
   const { timezone } = readModel
   const shown = { visit, details, actors, timezone }
   const body = (
     <>
+      {seesExpected(visit) && (await TimeMachine(steps))}
       <Card title="Resumo">
         <Facts facts={factsOf(visit, session, names)} />
         {session.changed_after_close && (
@@ -257,13 +262,16 @@ async function showSession(visit: PageContext): Promise<PanelPage | null> {
             <a href={link(CLOSING)}>fechamento do dia</a>
             {' soma as vendas de cada usuário em um dia, e mostra as gavetas que estiveram abertas nele.'}
           </p>
+          {await History(steps)}
+          <AsOfForm visit={visit} />
         </>
       ) : (
         <Movements {...shown} />
       )}
     </>
   )
-  return { title: session.name, parent: { label: 'Gavetas', to: DRAWERS }, ...actionsOf(visit, session), body }
+  const actions = !readModel.moment && actionsOf(visit, session)
+  return { title: session.name, parent: { label: 'Gavetas', to: DRAWERS }, ...actions, body }
 }
 
 function factsOf(visit: PageContext, session: CashSessionObject, names: Names): Fact[] {
@@ -452,5 +460,5 @@ const SaleState = ({ sale: { status, is_refund } }: { readonly sale: SaleOfSessi
 export const cashSessionPages: readonly PanelRoute[] = [
   { section: 'tills', path: DRAWERS, show: showList },
   ...drawerPages,
-  { section: 'tills', path: `${DRAWERS}/:id`, show: showSession },
+  { section: 'tills', path: `${DRAWERS}/:id`, asOf: true, show: showSession },
 ]

@@ -22,6 +22,7 @@ import { link } from '../page-context.ts'
 import type { PageAction, PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { dataExportActions } from '../person-file.ts'
 import { AsOfForm, History, namesOfActors } from '../record-history.tsx'
+import { TimeMachine } from '../time-machine.tsx'
 import { ButtonForm } from '../ui/form-fields.tsx'
 import { buttonRoute, runAndRedirect } from '../ui/form-pages.tsx'
 import { ListTable } from '../ui/list-table.tsx'
@@ -53,6 +54,7 @@ async function showOrder(visit: PageContext): Promise<PanelPage | null> {
   )
   const body = (
     <>
+      {await TimeMachine({ visit, subject: `order/${id}` })}
       <Alarms order={order} visit={visit} />
       {!readModel.moment && order.payment_url !== null && may(visit.session.permissions, 'sell') && (
         <PaymentLink

@@ -15,6 +15,7 @@ import {
 import { link } from '../page-context.ts'
 import type { FormRoute, PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { AsOfForm, History } from '../record-history.tsx'
+import { TimeMachine } from '../time-machine.tsx'
 import { ListTable } from '../ui/list-table.tsx'
 import { Alert, Card, type Fact, Facts, PanelBadge } from '../ui/page-parts.tsx'
 import { CardPager, recordsOnPage } from '../ui/panel-list.tsx'
@@ -174,6 +175,7 @@ async function showChange(visit: PageContext, problem?: string): Promise<PanelPa
     ],
     body: (
       <>
+        {await TimeMachine({ visit, subject: `price_change/${change.id}` })}
         {problem && <Alert>{problem}</Alert>}
         <Left ids={[...new Set([...change.left, ...change.left_undone])]} rows={rows} />
         <Card title="Dados">

@@ -18,6 +18,7 @@ import { link } from '../page-context.ts'
 import type { PageContext, PageRoute, PanelPage } from '../panel-route.ts'
 import { fieldInput } from '../record-fields.ts'
 import { AsOfForm, History } from '../record-history.tsx'
+import { TimeMachine } from '../time-machine.tsx'
 import { type Column, ListTable } from '../ui/list-table.tsx'
 import { ButtonLink, Card, Facts, Figure, PanelBadge, Stat, Stats } from '../ui/page-parts.tsx'
 import { List, type ListRequest, listFiltered, readListPage, recordsOnPage } from '../ui/panel-list.tsx'
@@ -156,8 +157,10 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
   const { timezone } = visit.readModel
   const found = await loadRecord<ReturnObject>(visit, ({ readModel }, id) => getReturn(readModel.reader, id))
   if (!found) return null
+  const steps = { visit, subject: `return/${found.id}` }
   const body = (
     <>
+      {await TimeMachine(steps)}
       <Card title="Dados">
         <Facts
           facts={[
@@ -229,7 +232,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
           <ButtonLink to={`/devolucoes/${found.id}/desfazer`}>Desfazer devolução</ButtonLink>
         </div>
       )}
-      {await History({ visit, subject: `return/${found.id}` })}
+      {await History(steps)}
       <AsOfForm visit={visit} />
     </>
   )

@@ -7,6 +7,7 @@ import { getSale, getSaleTraces, type SaleBalance, type SaleTraces, type SaleUpl
 import { link } from '../page-context.ts'
 import type { PageContext, PageReadModel, PageRoute, PanelPage } from '../panel-route.ts'
 import { AsOfForm, History, namesOfActors } from '../record-history.tsx'
+import { TimeMachine, toPresent } from '../time-machine.tsx'
 import { ListTable } from '../ui/list-table.tsx'
 import { ButtonLink, Card, type Fact, Facts, Figure, PanelBadge, SaleLink, ShortId } from '../ui/page-parts.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
@@ -29,8 +30,11 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
   const items = sale.items.flatMap(({ catalog_item_id }) => catalog_item_id ?? [])
   const liveItems = await findLiveItems(readModel.reader, items)
   const returns = await loadSaleReturns(visit, sale.id)
+  const later = readModel.moment ? await loadSaleReturns(toPresent(visit), sale.id) : returns
+  const steps = { visit, subject: `sale/${sale.id}`, others: later.map(({ id }) => `return/${id}`) }
   const body = (
     <>
+      {await TimeMachine(steps)}
       {sale.order_id === null &&
         !readModel.moment &&
         sale.status === 'completed' &&
@@ -55,7 +59,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
           sender={await senderOf(readModel, traces.upload)}
         />
       )}
-      {await History({ visit, subject: `sale/${sale.id}`, others: returns.map(({ id }) => `return/${id}`) })}
+      {await History(steps)}
       <AsOfForm visit={visit} />
     </>
   )

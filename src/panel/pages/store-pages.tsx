@@ -318,7 +318,7 @@ async function showStore(visit: PageContext): Promise<PanelPage | null> {
           </p>
         )}
       </Card>
-      {await History({ visit, subject: `store/${store.id}` })}
+      {await History({ visit, subject: `store/${store.id}`, isNowOnly: true })}
     </>
   )
   return {

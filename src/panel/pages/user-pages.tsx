@@ -104,7 +104,7 @@ async function showUser(visit: PageContext): Promise<PanelPage | null> {
       </Card>
       {visit.reaches('POST', `${here}/encerrar-sessoes`) &&
         (await SessionsCard({ visit, of, to: `${here}/encerrar-sessoes`, endAll: 'Encerrar todas' }))}
-      {await History({ visit, subject: `user/${user.id}` })}
+      {await History({ visit, subject: `user/${user.id}`, isNowOnly: true })}
     </>
   )
   const isOthers = hasJoined && !isSelf && !isForgotten

@@ -80,7 +80,7 @@ async function webhookPage(visit: PageContext): Promise<PanelPage | null> {
       </Card>
       {health && <HealthCard health={health} visit={visit} />}
       <Card title="Entregas">{await DeliveryList({ visit, webhook })}</Card>
-      {await History({ visit, subject: `webhook/${webhook.id}` })}
+      {await History({ visit, subject: `webhook/${webhook.id}`, isNowOnly: true })}
     </>
   )
   return { title: 'Webhook', parent: { label: 'Integrações', to: HOME }, ...headOf(webhook), body }

@@ -246,6 +246,28 @@ document.addEventListener('keydown', ({ key }) => {
   if (location.hash === '#menu') location.hash = ''
 })
 
+/** The time machine: its slider leads to the event of its step, and keeps the focus there. */
+const slide = () => {
+  const slider = document.getElementById('passo')
+  if (slider instanceof HTMLInputElement) slider.hidden = false
+  return slider
+}
+slide()
+document.addEventListener('htmx:afterSettle', ({ target }) => {
+  const slider = slide()
+  if (target instanceof HTMLElement && target.id === 'conteudo') slider?.focus()
+})
+addEventListener(
+  'change',
+  ({ target }) => {
+    if (!(target instanceof HTMLInputElement) || target.dataset.steps === undefined) return
+    const moment = target.form?.elements.namedItem('em')
+    if (moment instanceof HTMLInputElement)
+      moment.value = target.dataset.steps.split(' ')[Number(target.value) - 1] ?? ''
+  },
+  true,
+)
+
 /** A form that goes on by itself. */
 for (const form of document.querySelectorAll('form[data-sent]')) {
   if (form instanceof HTMLFormElement) form.requestSubmit()

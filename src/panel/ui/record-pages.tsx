@@ -12,6 +12,7 @@ import type { Fields } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect, Section } from '../panel-route.ts'
 import { AsOfForm, History } from '../record-history.tsx'
+import { TimeMachine, toPresent } from '../time-machine.tsx'
 import type { FlashCode } from '../words/message-words.ts'
 import { formPages, removalPages } from './form-pages.tsx'
 import type { OptionalColumn } from './list-table.tsx'
@@ -177,20 +178,20 @@ async function showRecord<R extends { id: number }>(
   const { path, subject } = pages
   const here = `${path}/${record.id}`
   const canChange = !visit.readModel.moment && (pages.isOpen?.(record) ?? true)
+  const steps = {
+    ...{ visit, subject: `${subject}/${record.id}` },
+    others: await pages.related?.(record, toPresent(visit)),
+  }
   const body = (
     <>
+      {await TimeMachine(steps)}
       {await Duplicate({ pages, visit })}
       {await pages.notice?.(record, visit)}
       <Card title="Dados">
         <Facts facts={await pages.facts(record, visit)} />
       </Card>
       {await pages.more?.(record, visit)}
-      {
-        await History({
-          ...{ visit, subject: `${subject}/${record.id}` },
-          others: visit.readModel.moment ? [] : await pages.related?.(record, visit),
-        })
-      }
+      {await History(steps)}
       <AsOfForm visit={visit} />
     </>
   )
