@@ -268,7 +268,7 @@ interface HistoryProps {
 /** Events of a record, from the ledger. Hidden on pages of the past. */
 export async function History({ visit, isNowOnly, ...of }: HistoryProps) {
   const { readModel } = visit
-  const found = readModel.moment ? null : await loadSteps(visit, of)
+  const found = readModel.moment ? null : await loadSteps({ ...visit, primary: readModel.reader }, of)
   if (!found) return null
   const { steps: events, hasMore } = found
   const changes = changesOfEach(events, readModel.timezone)
