@@ -26,7 +26,8 @@ describe('panel: time machine', () => {
     }
     return pages
   }
-  const momentIn = (html: string): string => / · (.*?)<\/strong>/.exec(html.replaceAll('\u00A0', ' '))?.[1] ?? ''
+  const momentIn = (html: string): string =>
+    /<strong>[\d/: ]+ · (.*?)<\/strong>/.exec(html.replaceAll('\u00A0', ' '))?.[1] ?? ''
   /** What happened, and what the drawer should have then. */
   const toldIn = (html: string): string => {
     const expected = Object.entries(figuresIn(html)).find(([name]) => /^gaveta\/\d+\.esperado$/.test(name))?.[1]
