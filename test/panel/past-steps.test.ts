@@ -47,7 +47,7 @@ describe('panel: time machine', () => {
         'Suprimento: R$ 20,00: 120',
         'Sangria: R$ 50,00: 70',
         'Gaveta fechada, com R$ 57,50 contados: 70',
-        'Diferença de −R$ 12,50 explicada: Troco errado ou faltou troco. Troco a mais: 70',
+        'Diferença de −R$ 12,50 explicada: Troco errado ou faltou troco: Troco a mais: 70',
       ].join('\n'),
     )
     const before = back.at(-2) ?? ''
