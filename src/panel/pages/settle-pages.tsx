@@ -119,9 +119,9 @@ export const settlementPages = <P,>(
     access: section === 'payables' ? 'settle' : 'receive',
     subject: (visit) => loadRecord<Account<P>>(visit, get),
     title: ({ description }) => `${words.act} ${description}`,
-    before: (account, visit) => (
+    before: async (account, visit) => (
       <Card title="Conta">
-        <Facts facts={facts(account, visit).slice(0, SHOWN_FACTS)} />
+        <Facts facts={(await facts(account, visit)).slice(0, SHOWN_FACTS)} />
       </Card>
     ),
     intro: (account) => <ShownFields accounts={[account]} words={words} />,
