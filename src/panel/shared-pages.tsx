@@ -29,7 +29,7 @@ import { type MonthSource, monthTurns, sendMonthFile } from './month-file.ts'
 import { ShopHead, toLogoOrigin } from './pages/company-pages.tsx'
 import { MonthRows } from './pages/month-pages.tsx'
 import { formatMonth, type HrefOf, type MonthList, MonthReport } from './pages/month-report.tsx'
-import { CheckLink, checkPageOf, ReceiptPaper, toCheckAddress } from './pages/purchase-pages.tsx'
+import { CheckLink, ReceiptPaper, toCheckAddress, toCheckPage } from './pages/purchase-pages.tsx'
 import { type CustomerStatement, loadCustomerStatement, StatementCards } from './pages/statement-pages.tsx'
 import { answerPanelFailure } from './panel-answer.tsx'
 import { allowImages, pagePolicy } from './panel-cookies.ts'
@@ -109,7 +109,7 @@ async function prove(context: PanelServices, request: Request, response: Respons
   const id = pathId(String(request.params.id))
   const receipt = id === null ? null : await proofOf(visit, id)
   if (!receipt) throw new Problem('not_found')
-  response.redirect(303, toCheckAddress(checkPageOf(context, visit.link.companyId), receipt))
+  response.redirect(303, toCheckAddress(toCheckPage(context, visit.link.companyId), receipt))
 }
 
 /** Of a line of the customer's statement, by its event, or of a sale of the month. */
@@ -249,7 +249,7 @@ async function receiptPage({ context, reader, company, link }: SharedVisit, id: 
     body: await ReceiptPaper({
       ...{ company, reader, timezone: company.timezone, code: null },
       sale: { ...sale, customer: null, seller: null },
-      children: <CheckLink page={checkPageOf(context, link.companyId)} receipt={made.receipt} />,
+      children: <CheckLink page={toCheckPage(context, link.companyId)} receipt={made.receipt} />,
     }),
   }
 }

@@ -14,6 +14,9 @@ const OPEN_PAGES = [
   '/painel/esqueci',
   '/painel/nova-senha?codigo=x',
   '/painel/convite?codigo=x',
+  '/painel/primeiro-acesso?codigo=x',
+  '/conferir',
+  '/',
 ]
 
 /** Pages share their parts: of each group of so many, one is looked at in dark colours and by keyboard. */

@@ -108,7 +108,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
     sale &&
     (await makeSaleReceipt({ ...context.proofs, store: context.reads.store, reader: readModel.reader }, sale.id))
   if (!sale || !made) return null
-  const page = checkPageOf(context, visit.session.companyId)
+  const page = toCheckPage(context, visit.session.companyId)
   const link = await findLink(visit, { kind: 'sale', id: sale.id })
   const company = await loadCompany(visit)
   const body = (
@@ -259,7 +259,7 @@ export const saleReceiptPages: readonly PanelRoute[] = [
 ]
 
 /** Address of the page that verifies receipts, which shows the shop. */
-export const checkPageOf = ({ access, environment }: PanelServices, companyId: number): string =>
+export const toCheckPage = ({ access, environment }: PanelServices, companyId: number): string =>
   `${environment.publicUrl}${RECEIPT_PAGE}?loja=${access.shownShops.codeFor(companyId)}`
 
 interface CheckProps {
