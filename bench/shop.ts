@@ -10,7 +10,7 @@ import { createReceivable, settleReceivable } from '#commands/receivables-payabl
 import { createPaymentType } from '#commands/store-commands.ts'
 import { createUser } from '#commands/user-commands.ts'
 import { createApiKey, registerWebhook, switchOffWebhook } from '#commands/webhook-commands.ts'
-import { formatWebhookSecret } from '#domain/webhook-secret.ts'
+import { formatWebhookSecret } from '#crypto/vault.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { parseSubject } from '#ledger/projection.ts'

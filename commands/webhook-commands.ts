@@ -1,10 +1,10 @@
 import * as z from 'zod'
+import { secretsAt } from '#crypto/vault.ts'
 import { Instant, inZone } from '#domain/instant.ts'
 import { Money } from '#domain/money.ts'
 import { type Refusal, refuse, refuseField } from '#domain/refusals.ts'
 import { inOrder, SCOPES } from '#domain/rights.ts'
 import { boundedText, Id, optionalText, orDefault } from '#domain/text.ts'
-import { secretsAt } from '#domain/webhook-secret.ts'
 import {
   type DataOf,
   event,

@@ -12,7 +12,7 @@ import {
   toKeyMode,
 } from './api-authenticator.ts'
 import { createPeople, type People } from './company-users.ts'
-import type { Mailer } from './email.ts'
+import { createShownShops, type Mailer, type ShownShops } from './email.ts'
 import { createLogin, type Login } from './login.ts'
 import { type AddressLimit, createAddressLimit, createMinuteLimit, type MinuteLimit } from './login-limits.ts'
 import { createMorningMails, type MorningMails } from './morning-mails.ts'
@@ -28,7 +28,6 @@ import type { PanelLimits } from './open-sessions.ts'
 import { createSecondFactors, type SecondFactors } from './second-factors.ts'
 import { createSessions, type Sessions } from './sessions.ts'
 import { createSharedLinks, type SharedLinks } from './shared-links.ts'
-import { createShownShops, type ShownShops } from './shown-shops.ts'
 import { createTokens, type Tokens } from './till-access.ts'
 
 /** How often clients may ask. */

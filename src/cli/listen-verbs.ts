@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { v5 as uuidv5 } from 'uuid'
 import * as z from 'zod'
 import { webAddressSetting } from '#config/setting-values.ts'
-import { formatWebhookSecret, SECRET_BYTES } from '#domain/webhook-secret.ts'
+import { formatWebhookSecret, SECRET_BYTES } from '#crypto/vault.ts'
 import { isSubscribed, WEBHOOK_EVENT_GROUPS, WEBHOOK_EVENTS, type WebhookEvent } from '#events/catalogue.ts'
 import { type AttemptResult, createSender, retryDelay_ms, type Sender } from '#webhooks/sender.ts'
 import {

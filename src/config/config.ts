@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import * as z from 'zod'
 import { PANEL_LIMITS } from '#access/open-sessions.ts'
-import { formatWebhookSecret, SECRET_BYTES } from '#domain/webhook-secret.ts'
+import { formatWebhookSecret, SECRET_BYTES } from '#crypto/vault.ts'
 import { newId } from '#lib/ids.ts'
 import { leadsToPrimary } from '#postgres/cluster.ts'
 import {

@@ -19,9 +19,9 @@ import {
   signHead,
   storeCheckpoint,
 } from './checkpoint-log.ts'
+import { type KeptStatement, loadStatements, openRestored, parseRestored, restoredName } from './installation.ts'
 import { appenderFrom, computeRoot, type Hashes, leafHash, type TreeHead } from './merkle.ts'
 import { CheckpointAltered, parseCheckpoint, sealingError } from './note.ts'
-import { type KeptStatement, loadStatements, openRestored, parseRestored, restoredName } from './restored-statement.ts'
 import { emptyTree, growTree, ledgerLog, readTreeHashes, TreeDiffers, type TreeLog } from './trees.ts'
 import { type Anchor, LedgerNotIntact, verifyLedger } from './verify.ts'
 

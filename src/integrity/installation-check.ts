@@ -8,9 +8,8 @@ import { Unavailable } from '#lib/errors.ts'
 import { writeFileAtomically } from '#lib/files.ts'
 import { lastLine } from '#lib/json.ts'
 import { parseStoredCheckpoint } from './checkpoint-log.ts'
-import { claimStore, departedCompanies, lastClaim, loadInstallation } from './installation.ts'
+import { claimStore, departedCompanies, lastClaim, lastStatements, loadInstallation } from './installation.ts'
 import { checkpointPath, companiesOfFiles } from './note.ts'
-import { lastStatements } from './restored-statement.ts'
 
 /** An event that the database had. If it is missing or different, the database was restored or altered. */
 interface LedgerMark {

@@ -16,7 +16,16 @@ import { inTransaction, withAdvisoryLock } from '#postgres/transaction.ts'
 import { openKeyRing, type RingPlace, type SealKeyRing } from './checkpoint-keys.ts'
 import { lastStoredCheckpoint, ledgerCheckpoints, type SignedCheckpoint } from './checkpoint-log.ts'
 import { countGeneration, treeWith } from './checkpoints.ts'
-import { claimStore, loadInstallation } from './installation.ts'
+import {
+  claimStore,
+  type KeptStatement,
+  lastStatements,
+  loadInstallation,
+  parseRestored,
+  type RestoredStatement,
+  restoredPath,
+  signStatement,
+} from './installation.ts'
 import {
   type InstallationFile,
   parseStoreHosts,
@@ -27,14 +36,6 @@ import {
 } from './installation-check.ts'
 import { computeRoot } from './merkle.ts'
 import { companiesOfFiles, companyOrigin } from './note.ts'
-import {
-  type KeptStatement,
-  lastStatements,
-  parseRestored,
-  type RestoredStatement,
-  restoredPath,
-  signStatement,
-} from './restored-statement.ts'
 import { emptyTree, growTree, ledgerLog, readTreeHashes } from './trees.ts'
 
 interface RestoreStatementOptions extends Pick<InstallationFile, 'store'>, RingPlace {}

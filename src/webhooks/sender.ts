@@ -4,7 +4,7 @@ import { isIP, type LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
 import ipaddr from 'ipaddr.js'
 import { Agent, buildConnector, Client, type Dispatcher, errors } from 'undici'
-import { type SigningSecrets, secretsAt } from '#domain/webhook-secret.ts'
+import { type SigningSecrets, secretsAt } from '#crypto/vault.ts'
 import { parseRetryAfter_ms } from '#lib/background-loops.ts'
 import { isStaleConnection, ProtocolSwitched, passingInterimAnswers } from '#lib/outbound-connections.ts'
 

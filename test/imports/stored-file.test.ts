@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { loadStoredFile, storeFile } from '#panel/import/import-file.ts'
+import { loadStoredFile, storeFile } from '#panel/import/import-plan.ts'
 import { deleteImport } from '#privacy/stored-imports.ts'
 import { anyCharacter, explore, TITLE } from '../support/random.ts'
 import { useApi } from '../support/use-api.ts'

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import express from 'express'
 import { Headers as UndiciHeaders } from 'undici'
-import { formatWebhookSecret } from '../../../src/domain/webhook-secret.ts'
+import { formatWebhookSecret } from '../../../src/crypto/vault.ts'
 import { deliveryHeaders } from '../../../src/webhooks/sender.ts'
 import {
   type Delivery,

@@ -34,9 +34,8 @@ import { customerInputs, supplierInputs } from '../pages/person-form.tsx'
 import type { PageContext, Section } from '../panel-route.ts'
 import { fieldInput } from '../record-fields.ts'
 import { ITEM_HEADS, PERSON_HEADS, type Synonyms } from './column-titles.ts'
-import type { ImportedKind } from './import-file.ts'
 import type { KeyField, PartField } from './import-lines.ts'
-import { type ColumnMapping, isWrong, type PlannedRow } from './import-plan.ts'
+import { type ColumnMapping, type ImportedKind, isWrong, type PlannedRow } from './import-plan.ts'
 
 /** Keys under which two spellings of a value are the same, and the records that have them. */
 export interface AlikeRecords {

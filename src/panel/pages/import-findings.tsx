@@ -1,7 +1,7 @@
 import { formatCount, formatMoney } from '#domain/person-values.ts'
 import { may } from '#domain/rights.ts'
 import type { Encoding } from '#panel/import/encoding.ts'
-import type { KeptFile } from '#panel/import/import-file.ts'
+import type { KeptFile } from '#panel/import/import-plan.ts'
 import type { Fields } from '../forms/panel-form.ts'
 import { hasNoHeads, type ImportMapping, unmappedColumns, unmappedDocuments } from '../import/column-titles.ts'
 import type { ImportableKind } from '../import/import-kinds.ts'

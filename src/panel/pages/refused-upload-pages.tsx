@@ -27,12 +27,11 @@ import {
   listRefusedMovements,
   type RefusedMovement,
 } from '#queries/till-queries.ts'
-import { offersApproval } from '../approval.ts'
 import { paragraphInput, suggestedInput } from '../forms/input-kinds.ts'
 import { type Fields, reasonField } from '../forms/panel-form.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
-import { formPages } from '../ui/form-pages.tsx'
+import { formPages, offersApproval } from '../ui/form-pages.tsx'
 import { type Column, ListTable } from '../ui/list-table.tsx'
 import { ButtonLink, Card, Facts, PanelBadge, ShortId } from '../ui/page-parts.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'

@@ -1,12 +1,14 @@
 import type { ComponentChildren } from 'preact'
 import type * as z from 'zod'
-import type { Refusal } from '#domain/refusals.ts'
+import { confirmApprover } from '#access/login.ts'
+import { type Refusal, refuseField } from '#domain/refusals.ts'
+import { getLimit, may, type Permission } from '#domain/rights.ts'
 import { pathId } from '#http/paths.ts'
 import { toHttpStatus } from '#http/problems.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import { type DryRun, withoutNewIds } from '#ledger/write/idempotency.ts'
 import { maskEvents } from '#queries/event-queries.ts'
-import { APPROVAL_FIELDS, withApproval } from '../approval.ts'
+import { emailInput, passwordInput } from '../forms/input-kinds.ts'
 import {
   BEFORE,
   checkForm,
@@ -34,6 +36,44 @@ import { eventName } from '../words/event-words.ts'
 import { refusalMessage } from '../words/message-words.ts'
 import { Form, TRY } from './form-fields.tsx'
 import { Alert, ButtonLink, Card } from './page-parts.tsx'
+
+const [EMAIL, SECRET] = ['approver_email', 'approver_secret']
+
+/** Part of a form whose operation another user may approve on the spot. */
+const APPROVAL_FIELDS: Fields = {
+  [EMAIL]: {
+    label: 'E-mail de quem autoriza',
+    kind: emailInput,
+    group: 'Autorização',
+    hint: 'Seu perfil de acesso precisa de autorização para isto.',
+  },
+  [SECRET]: {
+    label: 'PIN ou senha de quem autoriza',
+    kind: passwordInput('one-time-code'),
+    hint: 'O PIN é definido em Minha conta.',
+  },
+}
+
+/** Whether a form offers an approval: the permission is missing, or has a limit that the operation may exceed. */
+export const offersApproval = ({ session: { permissions } }: PageContext, permission: Permission): boolean =>
+  !may(permissions, permission) || getLimit(permissions, permission) !== null
+
+/** The submission with its approver, if it names one; a refusal if that person is not confirmed. */
+async function withApproval(submission: FormSubmission): Promise<FormSubmission | Refusal> {
+  const { form, context, session, address } = submission
+  const [email, secret] = [formText(form, EMAIL).trim(), formText(form, SECRET)]
+  if (email === '' && secret === '') return submission
+  const services = {
+    pool: context.reads.poolOf(session.companyId),
+    logins: context.reads.pool,
+    login: context.access.login,
+  }
+  const outcome = await confirmApprover(services, { email, secret }, { ...session, address })
+  if (outcome.kind === 'right') return submission.approvedBy(outcome.userId)
+  return outcome.kind === 'limited'
+    ? refuseField(SECRET, `muitas tentativas: aguarde ${outcome.retryAfter} segundos`)
+    : refuseField(SECRET, 'e-mail, PIN ou senha incorretos')
+}
 
 /** Events that are shown one by one. */
 const SHOWN = 20

@@ -1,5 +1,5 @@
 import { isRefusal } from '#ledger/command.ts'
-import { type ImportedKind, storeFile } from '#panel/import/import-file.ts'
+import { type ImportedKind, storeFile } from '#panel/import/import-plan.ts'
 import { readSheet } from '#panel/import/sheet.ts'
 import type { TestPanel } from '../../support/browser.ts'
 import type { Samples } from './sample.ts'
