@@ -301,13 +301,29 @@ export interface OpenQuestions {
   readonly without_document: number
   readonly uncounted_drawers: number
   readonly refused_sales: number
-  readonly items_without_cost: number
 }
 
-/** Stock at present, at the items' costs. */
+/** Stock at the items' costs, as a reader finds both: at present, or at a moment. */
 export interface StockValue {
   readonly items: number
   readonly value: string
+  /** Items in stock without a cost, which the value lacks. */
+  readonly without_cost: number
+}
+
+/** By the last movement of each item: past movements are read as they are, while stocks would be made again. */
+const STOCK = `
+  select count(*) filter (where i.doc ->> 'cost' is not null)::integer as items,
+    ${moneySum("sum(round(m.balance * (i.doc ->> 'cost')::numeric * 100))")} as value,
+    count(*) filter (where i.doc ->> 'cost' is null)::integer as without_cost
+  from ${t.catalog_items} i
+  cross join lateral (select s.balance from ${t.stock_movements} s
+    where s.company_id = $1 and s.catalog_item_id = i.id order by s.id desc limit 1) m
+  where i.company_id = $1 and i.deleted_at is null and m.balance > 0`
+
+export async function valueStock(reader: Reader): Promise<StockValue> {
+  const { rows } = await reader.query<StockValue>({ name: 'stock_value', text: STOCK })
+  return rows[0] as StockValue
 }
 
 /** A month of a company for its accountant. */
@@ -325,7 +341,6 @@ export interface ClosedMonth {
   readonly summary: Summary
   readonly acquired: readonly AcquiredSums[]
   readonly documents: readonly DocumentSums[]
-  readonly stock: StockValue
   readonly questions: OpenQuestions
 }
 
@@ -353,24 +368,12 @@ const DOCUMENTS = `
   group by 1, 2 order by 1, 2`
 
 /** The parameters of all; refused sales are those of the month that are not resolved. */
-const REST = `
+const QUESTIONS = `
   select
-    (select ${sumColumn("round(s.stock * (i.doc ->> 'cost')::numeric * 100)", "s.stock > 0 and i.doc ->> 'cost' is not null")}
-     from ${t.item_stocks} s join ${t.catalog_items} i on i.company_id = s.company_id and i.id = s.id
-     where s.company_id = $1 and i.deleted_at is null) as stock,
-    json_build_object(
-      'items_without_cost', (select count(*) from ${t.item_stocks} s
-        join ${t.catalog_items} i on i.company_id = s.company_id and i.id = s.id
-        where s.company_id = $1 and i.deleted_at is null and s.stock > 0 and i.doc ->> 'cost' is null),
-      'uncounted_drawers', (select count(*) from ${t.cash_sessions} c where c.company_id = $1 and c.difference_cents is null
-        and coalesce(c.opened_at, c.closed_at) >= $2::timestamptz and coalesce(c.opened_at, c.closed_at) < $3::timestamptz),
-      'refused_sales', (select count(*) from ${t.refused_sales} f where f.company_id = $1 and f.resolved_at is null
-        and f.sold_at >= $2::timestamptz and f.sold_at < $3::timestamptz)) as questions`
-
-interface RestRow {
-  readonly stock: Sum
-  readonly questions: Omit<OpenQuestions, 'without_document'>
-}
+    (select count(*)::integer from ${t.cash_sessions} c where c.company_id = $1 and c.difference_cents is null
+      and coalesce(c.opened_at, c.closed_at) >= $2::timestamptz and coalesce(c.opened_at, c.closed_at) < $3::timestamptz) as uncounted_drawers,
+    (select count(*)::integer from ${t.refused_sales} f where f.company_id = $1 and f.resolved_at is null
+      and f.sold_at >= $2::timestamptz and f.sold_at < $3::timestamptz) as refused_sales`
 
 /** Figures of a month, each by the definition that it has elsewhere (FIG-1286). */
 export async function loadMonth(reader: Reader, month: string, calendar: Calendar): Promise<ClosedMonth | null> {
@@ -386,8 +389,9 @@ export async function loadMonth(reader: Reader, month: string, calendar: Calenda
     ...{ name: 'month_days', text: DAYS, values: [start, end, timezone] },
   })
   const documents = await reader.query<DocumentSums>({ name: 'month_documents', text: DOCUMENTS, values: [start, end] })
-  const rest = await reader.query<RestRow>({ name: 'month_rest', text: REST, values: [start, end] })
-  const { stock, questions } = rest.rows[0] as RestRow
+  const open = await reader.query<Omit<OpenQuestions, 'without_document'>>({
+    ...{ name: 'month_questions', text: QUESTIONS, values: [start, end] },
+  })
   const sold = await salesSums(reader, {
     bounds: [start, end],
     before: { from: before, to: start, bounds: [before, start] },
@@ -401,8 +405,10 @@ export async function loadMonth(reader: Reader, month: string, calendar: Calenda
     summary: found.summary,
     acquired: await sumAcquired(reader, { from: start, to: end }),
     documents: documents.rows,
-    stock: { items: stock.count, value: stock.amount },
-    questions: { ...questions, without_document: without.reduce((sum, { count }) => sum + count, 0) },
+    questions: {
+      ...(open.rows[0] as Omit<OpenQuestions, 'without_document'>),
+      without_document: without.reduce((sum, { count }) => sum + count, 0),
+    },
   }
 }
 

@@ -13,6 +13,8 @@ import { Unavailable } from '#lib/errors.ts'
 import type { KeyedSemaphore } from '#lib/fair-sharing.ts'
 import type { PoolOf } from '#postgres/pool.ts'
 import { type ClockCorrection, type CompanyRow, companies, keepsClock } from '#projections/companies.ts'
+import { getTestCompanyState } from '#queries/company-queries.ts'
+import { readModelHead } from '#queries/event-queries.ts'
 import { fullReader, Reader, type ReadSource, WHOLE } from '#queries/reader.ts'
 import { t } from '#queries/table-names.ts'
 import { openPast, type PastRow } from './past-tables.ts'
@@ -125,6 +127,22 @@ export async function revisionBefore(
   const corrections = await loadClockCorrections(fullReader(pool, companyId))
   const latest = new Date(Date.parse(time) - 1).toISOString()
   return (await lastBefore(store, companyId, latest, { headRevision, corrections }))?.revision ?? -1
+}
+
+/** Last instant before a time of the company's clock, which test companies move ahead (both UTC). */
+export async function lastInstantBefore(store: EventStore, reader: Reader, time: string): Promise<string> {
+  const latest = Date.parse(time) - 1
+  let [instant, ahead] = [latest, 0]
+  if ((await getTestCompanyState(reader))?.clock_ahead_ms) {
+    const { revision } = await readModelHead(reader)
+    const moves = { types: ['TestClockMoved', 'TestDataErased'], subject: null, origin: null, actor: null }
+    for (const event of await eventsIn(store, streamName(reader.companyId), 0, revision + 1, moves)) {
+      ahead = event.type === 'TestDataErased' ? 0 : ahead + (event.data as { by_ms: number }).by_ms
+      const reached = Math.max(Date.parse(event.recorded_at) - 1, latest - ahead)
+      instant = ahead === 0 ? reached : Math.min(reached, instant)
+    }
+  }
+  return new Date(instant).toISOString()
 }
 
 async function lookBack<T>(

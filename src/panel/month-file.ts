@@ -2,21 +2,31 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { RequestHandler, Response } from 'express'
 import yazl from 'yazl'
+import { addDays, startOfDay } from '#domain/instant.ts'
 import { fromBigCents } from '#domain/money.ts'
 import { paymentMethodName } from '#domain/payment-rules.ts'
 import { formatDateTime, formatDay } from '#domain/person-values.ts'
 import { mayUnmasked } from '#domain/rights.ts'
 import { Problem } from '#http/problems.ts'
+import { type LedgerReads, lastInstantBefore, withPastCompany } from '#integrity/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { createKeyedSemaphore, type KeyedSemaphore } from '#lib/fair-sharing.ts'
 import type { SaleObject } from '#projections/sales.ts'
-import { type ClosedMonth, listAccountMoney, loadMonth, PAYMENTS_OF_PAGE } from '#queries/finance-summary.ts'
-import type { Reader } from '#queries/reader.ts'
+import {
+  type ClosedMonth,
+  listAccountMoney,
+  loadMonth,
+  PAYMENTS_OF_PAGE,
+  type StockValue,
+  valueStock,
+} from '#queries/finance-summary.ts'
+import { Reader } from '#queries/reader.ts'
 import type { Page } from '#queries/record-queries.ts'
 import { type GivenBack, listGivenBack } from '#queries/return-queries.ts'
 import { listLatestSales } from '#queries/sale-queries.ts'
 import { amountCell, csvParts } from './csv-files.ts'
-import { documentName } from './pages/month-report.tsx'
+import { failPast } from './page-context.ts'
+import { documentName, stockName } from './pages/month-report.tsx'
 import type { ResponseTarget } from './panel-answer.tsx'
 import { whileAllowed } from './panel-live.tsx'
 import type { Cell, PanelServices, TableOf } from './panel-route.ts'
@@ -33,6 +43,20 @@ export interface MonthSource {
   readonly timezone: string
 }
 
+/** Stock and costs at the end of a month that is over, otherwise at present. @throws Problem */
+export async function loadMonthStock(
+  reads: LedgerReads,
+  { reader, month, timezone }: MonthSource,
+): Promise<StockValue> {
+  if (month.isRunning) return valueStock(reader)
+  const time = await lastInstantBefore(reads.store, reader, startOfDay(addDays(month.to, 1), timezone))
+  const found = await withPastCompany(reads, reader.companyId, { time }, ({ source }) =>
+    valueStock(new Reader(reader.companyId, source, reader.sight)),
+  ).catch(failPast)
+  // Before its first event, and before its data was erased, a company has nothing.
+  return isRefusal(found) ? { items: 0, value: '0.00', without_cost: 0 } : found
+}
+
 /** Files of few companies at once, and of one company one. */
 export const monthTurns = (): KeyedSemaphore => createKeyedSemaphore({ running: 2, runningOfKey: 1, waiting: 16 })
 
@@ -46,8 +70,8 @@ interface MonthTable extends TableOf {
 const inOrder = (rows: readonly (readonly Cell[])[]): AsyncIterable<readonly Cell[]> => Readable.from(rows)
 
 /** The tables of a month: sums first, then the records that they are of. */
-function tablesOf({ reader, month, timezone }: MonthSource): MonthTable[] {
-  const { from, to, summary, days, ways, documents, stock, questions, acquired } = month
+function tablesOf({ reader, month, timezone }: MonthSource, stock: StockValue): MonthTable[] {
+  const { from, to, summary, days, ways, documents, questions, acquired } = month
   const { sales, receivables, payables } = summary
   const fees = acquired.reduce((sum, { fee_cents }) => sum + fee_cents, 0n)
   const resumo: readonly (readonly Cell[])[] = [
@@ -60,7 +84,7 @@ function tablesOf({ reader, month, timezone }: MonthSource): MonthTable[] {
     ['Contas pagas', amountCell(payables.settled.amount)],
     ['A receber que vence no mês', amountCell(receivables.pending.amount)],
     ['A pagar que vence no mês', amountCell(payables.pending.amount)],
-    ['Estoque hoje, a custo', amountCell(stock.value)],
+    [stockName(month), amountCell(stock.value)],
     ['Vendas sem nota', questions.without_document],
     ['Gavetas sem contagem', questions.uncounted_drawers],
     ['Vendas recusadas', questions.refused_sales],
@@ -164,6 +188,7 @@ async function* moneyRows(
 /** A ZIP with a CSV file of each table. */
 export async function sendMonthFile(
   source: MonthSource,
+  stock: StockValue,
   now: string,
   response: Response,
   ended?: AbortSignal,
@@ -171,7 +196,7 @@ export async function sendMonthFile(
   const zip = new yazl.ZipFile()
   const out = zip.outputStream as Readable
   const options = { mtime: new Date(now), mode: 0o100644 }
-  for (const table of tablesOf(source))
+  for (const table of tablesOf(source, stock))
     zip.addReadStreamLazy(`${table.name}.csv`, options, (begin) => {
       const rows = Readable.from(csvParts(table), { objectMode: false })
       rows.once('error', (error) => out.destroy(error))
@@ -194,11 +219,13 @@ export function monthDownload(context: PanelServices): RequestHandler {
     const { reader, timezone } = readModel
     const month = await loadMonth(reader, String(request.params.mes), readModel)
     if (!month) throw new Problem('not_found')
+    const source = { reader, month, timezone }
+    const stock = await loadMonthStock(context.reads, source)
     const gone = new AbortController()
     response.once('close', () => gone.abort())
     const send = async (ended: AbortSignal) => {
       try {
-        await sendMonthFile({ reader, month, timezone }, new Date().toISOString(), response, ended)
+        await sendMonthFile(source, stock, new Date().toISOString(), response, ended)
       } catch (error) {
         if (!response.closed)
           context.log('panel: month download failed', error, { request_id: response.locals.requestId })

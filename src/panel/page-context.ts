@@ -195,6 +195,11 @@ export function createFormSubmission(
 /** Retry delay in seconds, at the limits of reading the past. */
 const RETRY_AFTER = { 'Retry-After': '10' }
 
+/** @throws Problem at these limits */
+export function failPast(error: unknown): never {
+  throw error instanceof PastUnavailable ? problemOfReason(error.reason, RETRY_AFTER) : error
+}
+
 /** Shows a page as of the moment in `?em=`, or at present without it; `gone` aborts it. */
 export async function atMoment<T>(
   visit: PageContext,
@@ -220,9 +225,7 @@ export async function atMoment<T>(
       },
     }),
   })
-  const shown = await withPastCompany(visit.context.reads, companyId, at, showThen, gone).catch((error: unknown) => {
-    throw error instanceof PastUnavailable ? problemOfReason(error.reason, RETRY_AFTER) : error
-  })
+  const shown = await withPastCompany(visit.context.reads, companyId, at, showThen, gone).catch(failPast)
   if (isRefusal(shown)) throw new Problem('validation_failed', shown.details)
   return shown.of
 }

@@ -25,7 +25,7 @@ import { getCustomer } from '#queries/person-queries.ts'
 import { presentSource, Reader } from '#queries/reader.ts'
 import { getSale } from '#queries/sale-queries.ts'
 import { sharedDocument } from './layout.tsx'
-import { type MonthSource, monthTurns, sendMonthFile } from './month-file.ts'
+import { loadMonthStock, type MonthSource, monthTurns, sendMonthFile } from './month-file.ts'
 import { ShopHead, toLogoOrigin } from './pages/company-pages.tsx'
 import { MonthRows } from './pages/month-pages.tsx'
 import { formatMonth, type HrefOf, type MonthList, MonthReport } from './pages/month-report.tsx'
@@ -163,24 +163,25 @@ const SHARED_LISTS: ReadonlySet<string> = new Set<MonthList>([
 
 /** A month for the accountant, without names of persons. */
 async function monthPage(visit: SharedVisit): Promise<PanelPage | null> {
-  const { company, link, token } = visit
+  const { company, link, token, reader, context } = visit
+  const { timezone } = link
   const month = await closedMonth(visit)
-  return (
-    month && {
-      title: `Fechamento de ${formatMonth(month.month)} · ${company.name}`,
-      body: (
-        <>
-          <p class="share">
-            <a class="button" href={`${SHARED}/${token}/arquivo`}>
-              Arquivos (ZIP)
-            </a>
-          </p>
-          <MonthReport month={month} hrefOf={hrefOf(visit)} timezone={link.timezone} now={new Date().toISOString()} />
-          <p class="hint">Este link vale até {formatDateTime(link.expiresAt, link.timezone)}.</p>
-        </>
-      ),
-    }
-  )
+  if (!month) return null
+  const stock = await loadMonthStock(context.reads, { reader, month, timezone })
+  return {
+    title: `Fechamento de ${formatMonth(month.month)} · ${company.name}`,
+    body: (
+      <>
+        <p class="share">
+          <a class="button" href={`${SHARED}/${token}/arquivo`}>
+            Arquivos (ZIP)
+          </a>
+        </p>
+        <MonthReport {...{ month, stock, timezone }} hrefOf={hrefOf(visit)} now={new Date().toISOString()} />
+        <p class="hint">Este link vale até {formatDateTime(link.expiresAt, timezone)}.</p>
+      </>
+    ),
+  }
 }
 
 interface LinkDesk extends PanelServices {
@@ -211,11 +212,12 @@ async function showList(desk: LinkDesk, request: Request, response: Response): P
 }
 
 async function sendFiles(desk: LinkDesk, source: MonthSource, response: Response): Promise<void> {
+  const stock = await loadMonthStock(desk.reads, source)
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   const send = async () => {
     try {
-      await sendMonthFile(source, new Date().toISOString(), response)
+      await sendMonthFile(source, stock, new Date().toISOString(), response)
     } catch (error) {
       if (!response.closed) desk.log('links: month download failed', error, { request_id: response.locals.requestId })
       response.destroy()

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
+import { moveTestClock } from '#commands/company-commands.ts'
 import { deactivateUser } from '#commands/user-commands.ts'
-import { dateInZone } from '#domain/instant.ts'
+import { addDays, dateInZone } from '#domain/instant.ts'
 import { figuresIn, fileRows } from '../figures/parse.ts'
 import { type Counter, openCounter } from '../support/offline-sales.ts'
 import { type PanelUser, panelUser, textIn } from '../support/panel.ts'
@@ -46,6 +47,11 @@ describe('panel: the month for the accountant', () => {
     return `${api.url}${new URL(url).pathname}`
   }
   const read = async (url: string) => (await fetch(url)).text()
+  const filesOf = async (user: PanelUser, of: string) => {
+    const answer = await fetch(`${api.url}${of}/arquivo`, { headers: { cookie: user.cookie() } })
+    expect(answer.status).to.equal(200)
+    return filesIn(Buffer.from(await answer.arrayBuffer()))
+  }
 
   it('has the figures of summary, lists and days, and what is open [FIG-1286]', async () => {
     const { html } = await owner.get(path)
@@ -76,9 +82,7 @@ describe('panel: the month for the accountant', () => {
   })
 
   it('is a ZIP of files whose sums are those of the page [FIG-1286]', async () => {
-    const answer = await fetch(`${api.url}${path}/arquivo`, { headers: { cookie: owner.cookie() } })
-    expect(answer.status).to.equal(200)
-    const files = await filesIn(Buffer.from(await answer.arrayBuffer()))
+    const files = await filesOf(owner, path)
     expect([...files.keys()]).to.include.members(['resumo.csv', 'dias.csv', 'vendas.csv', 'recebimentos.csv'])
     const sold = fileRows(files.get('vendas.csv') ?? '')
     expect(sold.map(({ Situação }) => Situação).sort()).to.deep.equal(['Cancelada', 'Concluída'])
@@ -116,7 +120,7 @@ describe('panel: the month for the accountant', () => {
     const sales = await read(`${url}/vendas?fiscal=missing`)
     expect(sales).to.contain(`/prova/${saleId}"`).and.not.to.contain('Maria')
     const proof = await fetch(`${url}/prova/${saleId}`, { redirect: 'manual' })
-    expect(proof.headers.get('location')).to.match(/\/conferir#\d+$/)
+    expect(proof.headers.get('location')).to.match(/\/conferir\?loja=[^#]+#\d+$/)
     for (const wrong of ['clientes', 'prova/99999', 'vendas/1'])
       expect((await fetch(`${url}/${wrong}`)).status, wrong).to.equal(404)
   })
@@ -129,6 +133,45 @@ describe('panel: the month for the accountant', () => {
     expect((await fetch(url)).status).to.equal(200)
     await company.run(deactivateUser, { id: other.id })
     expect((await fetch(url)).status).to.equal(404)
+  })
+
+  it('values the stock of a month that is over at its end, at the costs of then [FIG-1286]', async () => {
+    const shop = await api.company({ test: true })
+    const user = await panelUser(api, shop)
+    const add = async (name: string, cost: string | null, stock: string): Promise<number> =>
+      (await shop.post('/catalog/items', { name, price: '9.00', cost, stock })).body.data.id
+    const tea = await add('Chá', '2.50', '4')
+    const jam = await add('Geleia', null, '1')
+    const gone = await add('Biscoito', '3.00', '2')
+    await shop.run(moveTestClock, { advance_days: 31 })
+    const change = (id: number, fields: object) => shop.call('PATCH', `/catalog/items/${id}`, fields)
+    await change(tea, { cost: '9.00' })
+    await change(jam, { cost: '5.00' })
+    await shop.post(
+      '/stock/movements',
+      { catalog_item_id: tea, kind: 'purchase', quantity: '6' },
+      { 'idempotency-key': 'x' },
+    )
+    await shop.call('DELETE', `/catalog/items/${gone}`)
+    const over = `/painel/fechamento-do-mes/${month}`
+    const figures = async (path: string) => {
+      const all = figuresIn((await user.get(path)).html)
+      const of = `mes/${path.slice(-7)}`
+      return [all[`${of}.valor-do-estoque`], all[`${of}.sem-custo`]]
+    }
+    expect(await figures(over)).to.deep.equal([16, 1])
+    const now = addDays(today, 31).slice(0, 7)
+    expect(await figures(`/painel/fechamento-do-mes/${now}`)).to.deep.equal([95, undefined])
+    const before = addDays(`${month}-01`, -1).slice(0, 7)
+    expect(await figures(`/painel/fechamento-do-mes/${before}`)).to.deep.equal([0, undefined])
+    const name = /Estoque no fim de \d\d\/\d\d\/\d{4}, ao custo daquele dia/
+    expect(textIn((await user.get(over)).html)).to.match(name)
+    const sums = fileRows((await filesOf(user, over)).get('resumo.csv') ?? '')
+    expect(sums.find(({ Figura = '' }) => name.test(Figura))?.Valor).to.equal('16,00')
+    await user.submit(over, {}, `${over}/link`)
+    const href = /href="([^"]*\/l\/[\w-]+)"/.exec((await user.get(over)).html)?.[1] ?? ''
+    const shared = figuresIn(await read(`${api.url}${new URL(href).pathname}`))
+    expect(shared[`mes/${month}.valor-do-estoque`]).to.equal(16)
   })
 
   it('is for roles that see sales, costs and payables', async () => {

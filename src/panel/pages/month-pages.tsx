@@ -23,7 +23,7 @@ import type { Page } from '#queries/record-queries.ts'
 import { type GivenBack, listGivenBack } from '#queries/return-queries.ts'
 import { listLatestSales } from '#queries/sale-queries.ts'
 import { FISCAL_STATES } from '#records/list-filters.ts'
-import { MONTH_FILE_PATH } from '../month-file.ts'
+import { loadMonthStock, MONTH_FILE_PATH } from '../month-file.ts'
 import { link } from '../page-context.ts'
 import type { PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { ListTable } from '../ui/list-table.tsx'
@@ -54,7 +54,7 @@ const hrefIn =
       case 'recusadas':
         return link(REFUSED_SALES_PATH)
       case 'catalogo':
-        return link('/catalogo')
+        return link('/catalogo', parameters)
       default:
         return link(`${MONTH_PATH}/${month}/${list}`)
     }
@@ -71,13 +71,15 @@ function askedMonth(visit: PageContext): string {
 async function show(visit: PageContext): Promise<PanelPage | null> {
   const month = await loadMonth(visit.readModel.reader, askedMonth(visit), visit.readModel)
   if (!month) return null
-  const { session, readModel } = visit
+  const { session, readModel, context } = visit
+  const { reader, timezone } = readModel
+  const stock = await loadMonthStock(context.reads, { reader, month, timezone })
   const shared = { kind: 'company', id: readModel.companyId, month: month.month } as const
   const path = `${MONTH_PATH}/${month.month}`
   const body = (
     <>
       <Months current={monthOf(visit)} shown={month.month} />
-      <MonthReport month={month} hrefOf={hrefIn(month.month)} timezone={readModel.timezone} now={session.now} />
+      <MonthReport {...{ month, stock, timezone }} hrefOf={hrefIn(month.month)} now={session.now} />
       <SharedLinkCard
         visit={visit}
         link={await findLink(visit, shared)}

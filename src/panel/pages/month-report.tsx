@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { addDays } from '#domain/instant.ts'
 import { formatCents, formatCount, formatDateTime, formatDay, formatMoney } from '#domain/person-values.ts'
-import type { ClosedDay, ClosedMonth, DocumentSums } from '#queries/finance-summary.ts'
+import type { ClosedDay, ClosedMonth, DocumentSums, StockValue } from '#queries/finance-summary.ts'
 import { pluralize, ReconciliationLine, ReconciliationTable } from '../ui/head.tsx'
 import { ListTable } from '../ui/list-table.tsx'
 import { Card, type Fact, Facts, Figure } from '../ui/page-parts.tsx'
@@ -41,6 +41,7 @@ export const documentName = ({ state, model }: Pick<DocumentSums, 'state' | 'mod
 
 interface ReportProps {
   readonly month: ClosedMonth
+  readonly stock: StockValue
   readonly hrefOf: HrefOf
   readonly timezone: string
   /** UTC. */
@@ -52,7 +53,7 @@ const To = ({ href, children }: { readonly href: string | null; readonly childre
   href === null ? <span>{children}</span> : <a href={href}>{children}</a>
 
 /** A month on one page, for the screen, paper and the accountant. */
-export const MonthReport = ({ month, hrefOf, timezone, now }: ReportProps) => {
+export const MonthReport = ({ month, stock, hrefOf, timezone, now }: ReportProps) => {
   const { from, to, summary, isRunning } = month
   const all = { sold_from: from, sold_to: to }
   return (
@@ -60,7 +61,7 @@ export const MonthReport = ({ month, hrefOf, timezone, now }: ReportProps) => {
       <p class="hint">
         {`De ${formatDay(from)} a ${formatDay(to)}${isRunning ? ', mês em andamento' : ''}. Situação em ${formatDateTime(now, timezone)}.`}
       </p>
-      <Questions month={month} hrefOf={hrefOf} />
+      <Questions month={month} stock={stock} hrefOf={hrefOf} />
       <Card title="Vendas">
         <p>
           <To href={hrefOf('vendas', all)}>
@@ -82,7 +83,7 @@ export const MonthReport = ({ month, hrefOf, timezone, now }: ReportProps) => {
       </Card>
       <Fees month={month} />
       <Card title="Contas e estoque">
-        <Facts facts={accountFacts(month, hrefOf)} />
+        <Facts facts={accountFacts(month, stock, hrefOf)} />
       </Card>
       <Card title="Por dia">
         <Days days={month.days} hrefOf={hrefOf} />
@@ -93,9 +94,10 @@ export const MonthReport = ({ month, hrefOf, timezone, now }: ReportProps) => {
 
 const Questions = ({
   month: { month, from, to, questions, isRunning },
+  stock: { without_cost },
   hrefOf,
-}: Pick<ReportProps, 'month' | 'hrefOf'>) => {
-  const { without_document, uncounted_drawers, refused_sales, items_without_cost } = questions
+}: Pick<ReportProps, 'month' | 'stock' | 'hrefOf'>) => {
+  const { without_document, uncounted_drawers, refused_sales } = questions
   const asked: readonly (readonly [name: string, count: number, text: string, href: string | null])[] = [
     [
       'sem-nota',
@@ -112,9 +114,9 @@ const Questions = ({
     ['recusadas', refused_sales, refused_sales === 1 ? 'venda recusada' : 'vendas recusadas', hrefOf('recusadas')],
     [
       'sem-custo',
-      items_without_cost,
-      items_without_cost === 1 ? 'item em estoque sem custo' : 'itens em estoque sem custo',
-      hrefOf('catalogo'),
+      without_cost,
+      `${without_cost === 1 ? 'item' : 'itens'} em estoque sem custo${isRunning ? '' : ' no fim do mês'}`,
+      hrefOf('catalogo', atEnd({ to, isRunning })),
     ],
   ]
   const open = asked.filter(([, count]) => count > 0)
@@ -182,7 +184,16 @@ const Fees = ({ month: { acquired } }: Pick<ReportProps, 'month'>) => {
   )
 }
 
-function accountFacts({ month, from, to, summary, stock }: ClosedMonth, hrefOf: HrefOf): Fact[] {
+type End = Pick<ClosedMonth, 'to' | 'isRunning'>
+
+export const stockName = ({ to, isRunning }: End): string =>
+  isRunning ? 'Estoque hoje, a custo' : `Estoque no fim de ${formatDay(to)}, ao custo daquele dia`
+
+/** Moment of lists at a month's end; none while the month is running. */
+const atEnd = ({ to, isRunning }: End): ListParameters => (isRunning ? {} : { em: `${to}T23:59` })
+
+function accountFacts(closed: ClosedMonth, stock: StockValue, hrefOf: HrefOf): Fact[] {
+  const { month, from, to, summary } = closed
   const due = { status: 'pending', due_from: from, due_to: to }
   const of = `mes/${month}`
   const figure = (name: string, text: string, href: string | null) => (
@@ -209,9 +220,9 @@ function accountFacts({ month, from, to, summary, stock }: ClosedMonth, hrefOf: 
       figure('a-pagar-do-mes', formatMoney(payables.pending.amount), hrefOf('a-pagar', due)),
     ],
     [
-      'Estoque hoje, a custo',
+      stockName(closed),
       <>
-        {figure('valor-do-estoque', formatMoney(stock.value), hrefOf('catalogo'))}{' '}
+        {figure('valor-do-estoque', formatMoney(stock.value), hrefOf('catalogo', atEnd(closed)))}{' '}
         <small>{pluralize(stock.items, 'item', 'itens')}</small>
       </>,
     ],
