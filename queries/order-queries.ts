@@ -151,6 +151,8 @@ export interface BuyersOrder {
   readonly timezone: string
   /** Whether the store takes payments. */
   readonly enabled: boolean
+  /** Present units by id of item. */
+  readonly units: Readonly<Record<string, string>>
   /** Whether the account that it charges owes less by now. */
   readonly is_over: boolean
   /** The company's time by the database clock (UTC), which ends the time to pay. */
@@ -165,6 +167,9 @@ export async function findBuyersOrder(pool: Queryable, alias: string, orderId: n
                     'name', ${MASKED_NAME}, 'cnpj', c.doc -> 'cnpj', 'address', c.doc -> 'address', 'phone', c.doc -> 'phone',
                     'logo_url', c.doc -> 'logo_url', 'brand_color', c.doc -> 'brand_color') as shop, c.timezone,
                   s.enabled, o.receivable_id is not null and coalesce(r.open_cents, 0) < o.total_cents as is_over,
+                  (select coalesce(json_object_agg(i.id, i.doc ->> 'unit'), '{}') from catalog_items i
+                   where i.company_id = o.company_id and i.doc ->> 'unit' is not null and i.id in (
+                     select (line ->> 'catalog_item_id')::bigint from json_array_elements(o.doc -> 'items') line)) as units,
                   ${companysTimeSql('clock_timestamp()')} as now
            from stores s
            join orders o on o.company_id = s.company_id and o.id = $2 and o.store_id = s.id

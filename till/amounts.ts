@@ -28,6 +28,10 @@ const QUANTITY = new Intl.NumberFormat('pt-BR', { maximumFractionDigits: 3 })
 export const formatCents = (cents: number): string => AMOUNT.format(cents / 100).replaceAll('\u00a0', ' ')
 export const formatQuantity = (thousandths: number): string => QUANTITY.format(thousandths / 1000)
 
+/** A quantity with its unit, if that is known: `0,924 KG`. */
+export const formatUnits = (thousandths: number, unit: string): string =>
+  unit === '' ? formatQuantity(thousandths) : `${formatQuantity(thousandths)}\u00A0${unit}`
+
 /** `1234,50`, for fields. */
 export const fieldCents = (cents: number): string => (cents / 100).toFixed(2).replace('.', ',')
 

@@ -1,4 +1,4 @@
-import type { Product } from './records.ts'
+import type { Product, SaleItem } from './records.ts'
 
 /** Text as searches compare it: no accents, lower case. */
 export const fold = (text: string): string =>
@@ -18,6 +18,8 @@ export interface Catalog {
   /** The product whose barcode or SKU is this text. */
   byCode(code: string): Product | undefined
   bySku(sku: string): Product | undefined
+  /** Unit of the product of a sold line; empty if it is not here any more. */
+  unitOf(line: Pick<SaleItem, 'product_id' | 'offline_item_id'>): string
 }
 
 const SHOWN = 30
@@ -27,11 +29,13 @@ const withoutZeros = (sku: string): string => sku.replace(/^0+(?=.)/, '')
 function mapCodes(products: readonly Product[]) {
   const barcodes = new Map<string, Product>()
   const skus = new Map<string, Product>()
+  const units = new Map<number | string, string>()
   for (const product of products) {
+    units.set(product.id > 0 ? product.id : (product.offlineId ?? ''), product.unit)
     if (product.barcode !== '') barcodes.set(product.barcode, product)
     if (product.sku !== '') skus.set(withoutZeros(fold(product.sku)), product)
   }
-  return { barcodes, skus }
+  return { barcodes, skus, units }
 }
 
 export function createCatalog(products: readonly Product[]): Catalog {
@@ -47,6 +51,7 @@ export function createCatalog(products: readonly Product[]): Catalog {
     size: products.length,
     bySku,
     byCode,
+    unitOf: ({ product_id, offline_item_id }) => codes().units.get(product_id ?? offline_item_id ?? '') ?? '',
     search(text) {
       const words = fold(text.slice(0, 100)).split(/\s+/).filter(Boolean)
       const [first] = words

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { formatCents, formatQuantity, toCents, toThousandths } from './amounts.ts'
+import { formatCents, formatUnits, toCents, toThousandths } from './amounts.ts'
 import { say } from './context.ts'
 import { Button, Dialog, useKeys, useTill } from './parts.tsx'
 import { QrCode } from './qr-code.tsx'
@@ -60,7 +60,7 @@ interface ReceiptProps {
 }
 
 function Receipt({ sale: { element, names }, codes, isCancelled }: ReceiptProps) {
-  const [, { config, device, preferences }] = useTill()
+  const [, { catalog, config, device, preferences }] = useTill()
   const types = config?.payment_types ?? []
   const nameOf = (id: number) => types.find((type) => type.id === id)?.name ?? 'Pagamento'
   const gross = element.items.reduce((sum, { total }) => sum + toCents(total), 0)
@@ -81,7 +81,7 @@ function Receipt({ sale: { element, names }, codes, isCancelled }: ReceiptProps)
               <td>
                 {names[line]}{' '}
                 <small>
-                  {formatQuantity(toThousandths(item.quantity))} × {formatCents(toCents(item.price))}
+                  {formatUnits(toThousandths(item.quantity), catalog.unitOf(item))} × {formatCents(toCents(item.price))}
                 </small>
               </td>
               <td>{formatCents(toCents(item.total))}</td>

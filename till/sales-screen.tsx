@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { formatCents, formatQuantity, parseQuantity, toCents } from './amounts.ts'
+import { formatCents, formatUnits, parseQuantity, toCents } from './amounts.ts'
 import { show } from './context.ts'
 import { Button, Dialog, Field, Form, useKeys, useTill } from './parts.tsx'
 import { showReceipt } from './receipts.ts'
@@ -124,8 +124,9 @@ function Refused() {
 }
 
 function ReturnDialog({ sale, onClose }: { sale: Recorded<SaleElement>; onClose(): void }) {
-  const [till, { records, cart, config }] = useTill()
+  const [till, { catalog, records, cart, config }] = useTill()
   const lines = returnable(records, sale)
+  const unitOf = (line: number) => catalog.unitOf(sale.element.items[line] ?? {})
   const [texts, setTexts] = useState<readonly string[]>(lines.map(() => ''))
   const [error, setError] = useState('')
   const quantities = () => new Map(texts.map((text, line) => [line, parseQuantity(text) ?? 0]))
@@ -149,7 +150,7 @@ function ReturnDialog({ sale, onClose }: { sale: Recorded<SaleElement>; onClose(
         {lines.map(({ line, name, left }) => (
           <Field
             key={line}
-            label={`${name} (restam ${formatQuantity(left)})`}
+            label={`${name} (restam ${formatUnits(left, unitOf(line))})`}
             value={texts[line] ?? ''}
             mode="decimal"
             onInput={(text) => setTexts(texts.map((each, at) => (at === line ? text : each)))}

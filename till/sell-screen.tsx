@@ -162,7 +162,7 @@ function Lines({ onLine }: { onLine(at: number): void }) {
             <button type="button" onClick={() => onLine(at)}>
               <span>{line.name}</span>
               <small>
-                {formatQuantity(line.quantity)} {line.unit} × {formatCents(line.price)}
+                {formatUnits(line.quantity, line.unit)} × {formatCents(line.price)}
                 {line.discount > 0 && ` − ${formatCents(line.discount)}`}
               </small>
               <b>{formatCents(lineTotal(line))}</b>

@@ -147,6 +147,10 @@ export function formatQuantity(amount: string): string {
 export const formatUnits = (amount: string, unit: string | null | undefined): string =>
   unit ? `${formatQuantity(amount)}\u00A0${unit}` : formatQuantity(amount)
 
+/** A change of a stock: `+3 UN`. */
+export const formatSigned = (amount: string, unit: string | null | undefined): string =>
+  `${amount.startsWith('-') ? '' : '+'}${formatUnits(amount, unit)}`
+
 /** `2.50` becomes `2,50%`. */
 export const formatPercentage = (percent: string): string => `${formatDecimal(percent)}%`
 

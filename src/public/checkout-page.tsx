@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import QRCode from 'qrcode'
 import { uploadedLogo } from '#domain/images.ts'
 import type { OnlineMethod } from '#domain/payment-rules.ts'
-import { formatDateTime, formatDay, formatMoney, formatPhone, formatQuantity } from '#domain/person-values.ts'
+import { formatDateTime, formatDay, formatMoney, formatPhone, formatUnits } from '#domain/person-values.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { ownKey } from '#ledger/write/idempotency.ts'
@@ -346,7 +346,7 @@ const Delivery = ({ found: { order, timezone } }: { readonly found: BuyersOrder 
   )
 }
 
-const Items = ({ found: { order } }: { readonly found: BuyersOrder }) => (
+const Items = ({ found: { order, units } }: { readonly found: BuyersOrder }) => (
   <section class="card" aria-labelledby="itens">
     <h2 id="itens">Itens</h2>
     <table>
@@ -365,7 +365,9 @@ const Items = ({ found: { order } }: { readonly found: BuyersOrder }) => (
         {order.items.map((item) => (
           <tr>
             <td>{item.description}</td>
-            <td class="number">{formatQuantity(item.quantity)}</td>
+            <td class="number">
+              {formatUnits(item.quantity, item.catalog_item_id === null ? null : units[item.catalog_item_id])}
+            </td>
             <td class="number">{formatMoney(item.total)}</td>
           </tr>
         ))}

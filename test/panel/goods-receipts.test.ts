@@ -207,7 +207,7 @@ describe('panel: goods receipts', () => {
     const undo = '/painel/catalogo/entradas/1/desfazer'
     await company.post('/stock/movements', { catalog_item_id: id, kind: 'loss', quantity: '6' })
     const short = await user.submit(undo, {})
-    expect([short.status, plainText(short.html)].join(' ')).to.match(/^422 .*Guaraná 2 L \(entraram 2, há 1\)/)
+    expect([short.status, plainText(short.html)].join(' ')).to.match(/^422 .*Guaraná 2 L \(entraram 2 UN, há 1 UN\)/)
     await company.post('/stock/movements', { catalog_item_id: id, kind: 'count', quantity: '7' })
     expect((await user.submit(undo, {})).status).to.equal(303)
     expect((await company.get(`/catalog/items/${id}`)).body.data).to.include({ stock: '5.000', cost: '4.00' })

@@ -18,7 +18,8 @@ describe('returns in the panel and at tills', () => {
     till = await openTill(api.url, company)
     cash = await company.paymentType('cash')
     credit = await company.paymentType('exchange_credit')
-    item = (await company.post('/catalog/items', { name: 'Camisa', price: '10.00', stock: '99' })).body.data.id
+    item = (await company.post('/catalog/items', { name: 'Camisa', price: '10.00', stock: '99', unit: 'UN' })).body.data
+      .id
     customer = (await company.post('/customers', { name: 'Eva' })).body.data.id
   })
 
@@ -49,18 +50,20 @@ describe('returns in the panel and at tills', () => {
     expect(textIn((await user.get(`/painel/vendas/${sale}`)).html)).to.include('Devolver mercadoria')
     const form = (await user.get(path)).html
     expect(form).not.to.include(' checked').and.not.to.include('value="3"')
-    expect(textIn(form)).to.include('Vendido a R$ 10,00. Até 3, que valem R$ 30,00.').and.include('A devolver: R$ 0,00')
+    expect(textIn(form))
+      .to.include('Vendido a R$ 10,00. Até 3 UN, que valem R$ 30,00.')
+      .and.include('A devolver: R$ 0,00')
     const summed = await user.submit(path, { q0: '1,5', calcular: 's' })
     expect([summed.status, textIn(summed.html).includes('A devolver: R$ 15,00')]).to.deep.equal([200, true])
     expect(summed.html).to.include('value="1,5"')
     const over = await user.submit(path, { q0: '4', calcular: 's' })
-    expect(textIn(over.html)).to.include('A devolver: R$ 0,00').and.include('Confira Camisa: resta devolver 3')
+    expect(textIn(over.html)).to.include('A devolver: R$ 0,00').and.include('Confira Camisa: resta devolver 3 UN')
     const chosen = { q0: '2', n0: 'on', reason: 'Defeito' }
     const refused = async (fields: object, told: string) => {
       const answer = await user.submit(path, { ...chosen, ...fields })
       expect([answer.status, textIn(answer.html).includes(told)], told).to.deep.equal([422, true])
     }
-    await refused({ q0: '4' }, 'resta devolver 3')
+    await refused({ q0: '4' }, 'resta devolver 3 UN')
     await refused({ q0: '' }, 'informe a quantidade de ao menos um item')
     await refused({}, 'As formas devem somar R$ 20,00')
     const ways = { payment_type_id: String(cash), other_type_id: String(credit), other_amount: '5,00' }

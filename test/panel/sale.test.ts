@@ -41,6 +41,8 @@ describe('panel: a sale', () => {
       expect(await page(`/${sale.id}`))
         .to.include('Pão 12 UN R$ 10,00')
         .and.include('Queijo 0,924 KG R$ 10,00')
+      expect(await page(`/${sale.id}/cancelar`)).to.include('Pão 12 UN R$ 120,00')
+      expect(await page(`/${sale.id}/devolver`)).to.include('Até 0,924 KG, que valem R$ 9,24.')
       const [heads = '', row = ''] = (await user.get('/painel/vendas.csv')).html.split('\r\n')
       expect(row.split(';')[heads.split(';').indexOf('Itens')]).to.equal('15')
       const start = textIn((await user.get('/painel')).html)

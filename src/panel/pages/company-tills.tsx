@@ -7,6 +7,7 @@ import { limitedText } from '#domain/text.ts'
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { NumberRange } from '#projections/tills.ts'
+import { findUnits, type UnitsOfItems } from '#queries/item-queries.ts'
 import { listRefusedSales, listUploads, type RefusedSale, type UploadedSale } from '#queries/offline-sale-queries.ts'
 import { type CompanyTill, listTills } from '#queries/till-queries.ts'
 import { amountCell, listFile } from '../csv-files.ts'
@@ -243,6 +244,10 @@ async function show(visit: PageContext): Promise<PanelPage> {
   const refused = await listRefusedSales(reader, { limit: FIRST_REFUSED })
   const list = await readListPage<UploadedSale>(visit, FILTERS, pageOf)
   const names = await namesOfActors(readModel, list.rows)
+  const units = await findUnits(
+    reader,
+    list.rows.flatMap(({ sale }) => sale.items),
+  )
   const body = (
     <>
       {await OpenCashSessions({ visit })}
@@ -257,7 +262,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
         filters={FILTERS}
         list={list}
         caption="Vendas enviadas pelos caixas"
-        columns={uploadColumns(timezone, names)}
+        columns={uploadColumns(timezone, names, units)}
         empty="Nenhuma venda enviada."
         quick={[{ label: 'Só com avisos', filters: { warned: 'sim' } }]}
         file="/caixas.csv"
@@ -297,14 +302,21 @@ const OpenRefusedSales = ({ total, sales, timezone }: OpenRefusedSalesProps) => 
   </Card>
 )
 
-const uploadColumns = (timezone: string, names: (actor: string | null) => string): Column<UploadedSale>[] => [
+const uploadColumns = (
+  timezone: string,
+  names: (actor: string | null) => string,
+  units: UnitsOfItems,
+): Column<UploadedSale>[] => [
   { head: 'Venda', cell: ({ sale }) => <a href={link(`/vendas/${sale.id}`)}>{sale.id}</a> },
   { head: 'Recebida em', cell: ({ recorded_at }) => formatDateTime(recorded_at, timezone) },
   { head: 'Enviada por', cell: ({ actor }) => names(actor), isExtra: true },
   { head: 'No caixa', cell: ({ offline_id }) => offline_id && <ShortId id={offline_id} />, isExtra: true },
   { head: 'Situação', cell: ({ sale }) => <SaleBadge status={sale.status} />, isExtra: true },
   { head: 'Total', cell: ({ sale }) => formatMoney(sale.total), isNumber: true },
-  { head: 'Avisos', cell: (upload) => <Warnings sale={upload.sale} upload={upload} timezone={timezone} /> },
+  {
+    head: 'Avisos',
+    cell: (upload) => <Warnings sale={upload.sale} upload={upload} units={units} timezone={timezone} />,
+  },
 ]
 
 const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, string>>, { limit }: ListRequest) => {

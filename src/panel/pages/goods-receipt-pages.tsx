@@ -4,7 +4,7 @@ import { undoGoodsReceipt } from '#commands/undo-goods-receipt.ts'
 import { CalendarDate } from '#domain/instant.ts'
 import { Money, StockQuantity, toCents } from '#domain/money.ts'
 import { instalmentAmounts, instalmentDates } from '#domain/payment-rules.ts'
-import { formatDateTime, formatDay, formatMoney, formatPersonName, formatQuantity } from '#domain/person-values.ts'
+import { formatDateTime, formatDay, formatMoney, formatPersonName, formatUnits } from '#domain/person-values.ts'
 import { formatDocumentNumber, parseDocumentNumber, sumLineCosts } from '#domain/prices.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import type { Permission } from '#domain/rights.ts'
@@ -16,6 +16,7 @@ import {
   listGoodsReceipts,
   type ShownReceipt,
 } from '#queries/goods-receipt-queries.ts'
+import { findUnits, unitIn } from '#queries/item-queries.ts'
 import { PositiveMoney } from '#records/accounts.ts'
 import { amountCell } from '../csv-files.ts'
 import { amountInput, dateInput, integerInput, lineInput, quantityInput } from '../forms/input-kinds.ts'
@@ -188,7 +189,7 @@ async function Undone({ visit, receipt: { undone_at, costs, left } }: ReceiptPro
 /** Goods, and accounts to pay for them. */
 async function Content({ visit, receipt }: ReceiptProps) {
   const { lines, payable_ids } = receipt
-  const names = await namesOfItems(visit, lines)
+  const [names, units] = [await namesOfItems(visit, lines), await findUnits(visit.readModel.reader, lines)]
   return (
     <>
       <Card title="Produtos">
@@ -204,10 +205,10 @@ async function Content({ visit, receipt }: ReceiptProps) {
             { head: 'Código do fornecedor', cell: ({ code }) => code, isExtra: true },
             {
               head: 'Conversão',
-              cell: ({ unit, factor }) => unit && `1 ${unit} = ${formatQuantity(factor)}`,
+              cell: (line) => line.unit && `1 ${line.unit} = ${formatUnits(line.factor, unitIn(units, line))}`,
               isExtra: true,
             },
-            { head: 'Quantidade', cell: ({ quantity }) => formatQuantity(quantity), isNumber: true },
+            { head: 'Quantidade', cell: (line) => formatUnits(line.quantity, unitIn(units, line)), isNumber: true },
             { head: 'Custo unitário', cell: ({ unit_cost }) => unit_cost && formatMoney(unit_cost), isNumber: true },
           ]}
         />
@@ -295,10 +296,11 @@ async function undoProblem({ refused, details = {} }: Refusal, visit: FormSubmis
   }
   if (refused !== 'insufficient_stock') return undefined
   const items = (details.items ?? []) as readonly { catalog_item_id: number; requested: string; available: string }[]
-  const names = await namesOfItems(visit, items)
+  const [names, units] = [await namesOfItems(visit, items), await findUnits(visit.readModel.reader, items)]
+  const textOf = (quantity: string, item: (typeof items)[number]) => formatUnits(quantity, unitIn(units, item))
   const texts = items.map(
     (item) =>
-      `${names(subjectOf(item))} (entraram ${formatQuantity(item.requested)}, há ${formatQuantity(item.available)})`,
+      `${names(subjectOf(item))} (entraram ${textOf(item.requested, item)}, há ${textOf(item.available, item)})`,
   )
   return `O estoque ficaria negativo; corrija por uma contagem antes de desfazer: ${namesText(texts)}.`
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { COUNT_MODES, countInventory, UNKNOWN_ITEM } from '#commands/stock-commands.ts'
 import { StockQuantity, toThousandths } from '#domain/money.ts'
-import { formatDateTime, formatQuantity, formatUnits } from '#domain/person-values.ts'
+import { formatDateTime, formatSigned, formatUnits } from '#domain/person-values.ts'
 import { type Refusal, refuse } from '#domain/refusals.ts'
 import { may } from '#domain/rights.ts'
 import { boundedText, REQUIRED_FIELD } from '#domain/text.ts'
@@ -106,17 +106,14 @@ function ofField(refusal: Refusal, field: 'code' | 'lines', counts: readonly Typ
 /** Counts of a page. */
 const OF_PAGE = 100
 
-export const formatSigned = (quantity: string): string =>
-  quantity.startsWith('-') ? formatQuantity(quantity).replace('-', '−') : `+${formatQuantity(quantity)}`
-
-const differenceOf = ({ difference, is_superseded }: InventoryCountObject) => {
+const differenceOf = ({ difference, is_superseded, unit }: InventoryCountObject) => {
   if (is_superseded) return <PanelBadge tone="plain">Contado de novo depois</PanelBadge>
   if (difference === null) return 'Não controlava estoque'
   const thousandths = toThousandths(difference)
   return thousandths === 0 ? (
     'Confere'
   ) : (
-    <PanelBadge tone={thousandths < 0 ? 'bad' : 'warn'}>{formatSigned(difference)}</PanelBadge>
+    <PanelBadge tone={thousandths < 0 ? 'bad' : 'warn'}>{formatSigned(difference, unit)}</PanelBadge>
   )
 }
 
@@ -124,7 +121,12 @@ const differenceOf = ({ difference, is_superseded }: InventoryCountObject) => {
 const showsExpected = ({ session }: PageContext): boolean => may(session.permissions, 'see_all_sales')
 
 const EXPECTED: readonly Column<InventoryCountObject>[] = [
-  { head: 'Esperado', cell: ({ expected }) => expected && formatQuantity(expected), isNumber: true, isExtra: true },
+  {
+    head: 'Esperado',
+    cell: ({ expected, unit }) => expected && formatUnits(expected, unit),
+    isNumber: true,
+    isExtra: true,
+  },
   { head: 'Diferença', cell: differenceOf, isNumber: true },
 ]
 
@@ -134,7 +136,7 @@ function countColumns(visit: PageContext, { id, status }: InventoryObject): Opti
     { head: 'Produto', cell: ({ catalog_item_id, name }) => <a href={link(`/catalogo/${catalog_item_id}`)}>{name}</a> },
     {
       head: 'Contado',
-      cell: ({ counted, unit }) => `${formatQuantity(counted)}${unit === null ? '' : ` ${unit}`}`,
+      cell: ({ counted, unit }) => formatUnits(counted, unit),
       isNumber: true,
     },
     {

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { closeInventory, OpenInventoryInput, openInventory } from '#commands/stock-commands.ts'
-import { formatCount, formatDateTime, formatMoney } from '#domain/person-values.ts'
+import { formatCount, formatDateTime, formatMoney, formatSigned } from '#domain/person-values.ts'
 import { may } from '#domain/rights.ts'
 import type { InventoryObject, InventoryStatus } from '#projections/stock.ts'
 import { getInventory, type StockDifference, searchInventories, stockDifferences } from '#queries/stock-queries.ts'
@@ -22,7 +22,6 @@ import {
   countList,
   countOne,
   countsFile,
-  formatSigned,
   INVENTORIES_PATH,
   loadInventory,
   takeOut,
@@ -66,7 +65,7 @@ async function Differences({ visit: { readModel }, inventory }: DifferencesProps
           { head: 'Produto', cell: ({ id, name }) => <a href={link(`/catalogo/${id}`)}>{name}</a> },
           {
             head: 'Diferença',
-            cell: ({ difference, unit }) => `${formatSigned(difference)} ${unit ?? ''}`,
+            cell: ({ difference, unit }) => formatSigned(difference, unit),
             isNumber: true,
           },
           {

@@ -3,7 +3,7 @@ import { isPaid, leftToRestock, type PaidPayment, RefundInput, refundableCents }
 import { CancelOrderInput } from '#commands/order-commands.ts'
 import { fromThousandths } from '#domain/money.ts'
 import { canBePaid } from '#domain/order-states.ts'
-import { formatCents, formatDateTime, formatQuantity } from '#domain/person-values.ts'
+import { formatCents, formatDateTime, formatUnits } from '#domain/person-values.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import { boundedText } from '#domain/text.ts'
 import { toHttpStatus } from '#http/problems.ts'
@@ -13,7 +13,7 @@ import { cancelWithProvider } from '#payments/notifications.ts'
 import { ProviderUnavailable } from '#payments/provider-port.ts'
 import { refundOrder, repeatRefund } from '#payments/refund-order.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import { itemsWithStock } from '#queries/item-queries.ts'
+import { findUnits, itemsWithStock } from '#queries/item-queries.ts'
 import * as kinds from '../forms/input-kinds.ts'
 import { type Fields, formText, reasonField } from '../forms/panel-form.ts'
 import type { PageContext, PanelRoute, Redirect } from '../panel-route.ts'
@@ -68,13 +68,14 @@ async function restockFields(order: OrderObject, { reader }: PageContext['readMo
   const ids = [...names.keys()].filter((id) => id !== null).filter((id) => leftToRestock(order, id) > 0)
   const kept = ids.length === 0 ? new Set<number>() : await itemsWithStock(reader, ids)
   const shown = ids.filter((id) => kept.has(id))
+  const units = await findUnits(reader, order.items)
   return Object.fromEntries(
     shown.map((id, at) => [
       `restock.${id}`,
       {
         label: names.get(id) ?? '',
         kind: kinds.quantityInput,
-        hint: `Até ${formatQuantity(fromThousandths(leftToRestock(order, id)))}.`,
+        hint: `Até ${formatUnits(fromThousandths(leftToRestock(order, id)), units.get(id))}.`,
         ...(at === 0 && { group: 'Quantidades que voltam ao estoque' }),
       },
     ]),
@@ -208,9 +209,12 @@ export const orderCancellation = formPages({
   label: 'Cancelar pedido',
   isDangerous: true,
   back,
-  before: (order, { readModel }) => (
-    <Cancelled when={['Data do pedido', formatDateTime(order.created_at, readModel.timezone)]} of={order} />
-  ),
+  before: (order, visit) =>
+    Cancelled({
+      visit,
+      when: ['Data do pedido', formatDateTime(order.created_at, visit.readModel.timezone)],
+      of: order,
+    }),
   fields: () => ({ reason: reasonField('Fica no histórico do pedido.') }),
   schema: CancelOrderInput.omit({ id: true }).extend({ reason: boundedText(500) }),
   async act(submission, order, { reason }) {

@@ -1,14 +1,7 @@
 import * as z from 'zod'
 import { normalizeQuantity } from '#commands/stock-commands.ts'
 import { fromBigCents, halfUp, StockQuantity, toBigCents, toBigThousandths } from '#domain/money.ts'
-import {
-  formatCount,
-  formatMoney,
-  formatPersonName,
-  formatQuantity,
-  formatUnits,
-  formatWhatsAppUrl,
-} from '#domain/person-values.ts'
+import { formatCount, formatMoney, formatPersonName, formatUnits, formatWhatsAppUrl } from '#domain/person-values.ts'
 import { refuseField } from '#domain/refusals.ts'
 import { may } from '#domain/rights.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -25,7 +18,7 @@ import type { FormSubmission, PageContext, PanelPage, PanelRoute } from '../pane
 import { fieldInput } from '../record-fields.ts'
 import { FieldList, Form } from '../ui/form-fields.tsx'
 import { ListTable, type OptionalColumn } from '../ui/list-table.tsx'
-import { Alert, Card, Figure } from '../ui/page-parts.tsx'
+import { Alert, Card, Figure, FigureUnits } from '../ui/page-parts.tsx'
 import { FileLink, listFiltered } from '../ui/panel-list.tsx'
 import { categoryFilterOptions } from './category-pages.tsx'
 import { loadCompany } from './company-pages.tsx'
@@ -124,12 +117,7 @@ const columnsFor = (visit: PageContext): readonly OptionalColumn<ToBuy>[] => [
   {
     head: 'Vendido em 30 dias',
     cell: ({ item: { id, sold_30_days, unit } }) => (
-      <>
-        <Figure name="vendido-30-dias" of={`item/${id}`}>
-          {formatQuantity(sold_30_days)}
-        </Figure>
-        {unit && ` ${unit}`}
-      </>
+      <FigureUnits name="vendido-30-dias" of={`item/${id}`} quantity={sold_30_days} unit={unit} />
     ),
     isNumber: true,
     isExtra: true,
@@ -137,12 +125,7 @@ const columnsFor = (visit: PageContext): readonly OptionalColumn<ToBuy>[] => [
   {
     head: 'Estoque',
     cell: ({ item: { id, stock, unit } }) => (
-      <>
-        <Figure name="estoque" of={`item/${id}`}>
-          {formatQuantity(stock)}
-        </Figure>
-        {unit && ` ${unit}`}
-      </>
+      <FigureUnits name="estoque" of={`item/${id}`} quantity={stock} unit={unit} />
     ),
     isNumber: true,
   },

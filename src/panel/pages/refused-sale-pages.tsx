@@ -5,6 +5,7 @@ import { optionalText } from '#domain/text.ts'
 import { pathId } from '#http/paths.ts'
 import { toHttpStatus } from '#http/problems.ts'
 import { resolveRefusedSale } from '#privacy/refused-sales.ts'
+import { findUnits } from '#queries/item-queries.ts'
 import {
   findNamesForTill,
   getRefusedSale,
@@ -148,7 +149,12 @@ async function showOne(visit: PageContext, filled?: FilledForm): Promise<PanelPa
   const sale = await loadRefusedSale(visit)
   if (!sale) return null
   const { reader, timezone } = visit.readModel
-  const names = await findNamesForTill(reader, idsIn(sale.payload))
+  const ids = idsIn(sale.payload)
+  const names = await findNamesForTill(reader, ids)
+  const units = await findUnits(
+    reader,
+    ids.products.map((catalog_item_id) => ({ catalog_item_id })),
+  )
   const body = (
     <>
       <Reasons sale={sale} />
@@ -159,7 +165,7 @@ async function showOne(visit: PageContext, filled?: FilledForm): Promise<PanelPa
           <p>Era grande demais para ser guardada.</p>
         ) : (
           <>
-            <UploadedSaleCard payload={sale.payload} names={names} timezone={timezone} />
+            <UploadedSaleCard payload={sale.payload} names={names} units={units} timezone={timezone} />
             <details>
               <summary>Texto enviado (JSON)</summary>
               <pre class="wrapped">{sale.sent}</pre>

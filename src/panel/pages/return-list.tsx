@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import { addDays } from '#domain/instant.ts'
-import { formatCount, formatDateTime, formatMoney, formatQuantity } from '#domain/person-values.ts'
+import { formatCount, formatDateTime, formatMoney, formatUnits } from '#domain/person-values.ts'
 import type { OfflineReturnWarning, ReturnObject } from '#projections/returns.ts'
+import { findUnits, unitIn } from '#queries/item-queries.ts'
 import {
   type GivenBack,
   getCustomerCredit,
@@ -157,6 +158,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
   const { timezone } = visit.readModel
   const found = await loadRecord<ReturnObject>(visit, ({ readModel }, id) => getReturn(readModel.reader, id))
   if (!found) return null
+  const units = await findUnits(visit.readModel.reader, found.items)
   const steps = { visit, subject: `return/${found.id}` }
   const body = (
     <>
@@ -204,7 +206,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
           empty=""
           columns={[
             { head: 'Item', cell: ({ description }) => description },
-            { head: 'Qtd.', cell: ({ quantity }) => formatQuantity(quantity), isNumber: true },
+            { head: 'Qtd.', cell: (item) => formatUnits(item.quantity, unitIn(units, item)), isNumber: true },
             { head: 'Estoque', cell: ({ restock }) => (restock ? 'Voltou' : 'Não voltou'), isExtra: true },
             { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
           ]}

@@ -13,7 +13,7 @@ import {
   toSaleMoney,
 } from '#commands/returned-goods.ts'
 import { fromCents, fromThousandths, StockQuantity, toCents, toThousandths } from '#domain/money.ts'
-import { formatMoney, formatQuantity } from '#domain/person-values.ts'
+import { formatMoney, formatUnits } from '#domain/person-values.ts'
 import { refuseField } from '#domain/refusals.ts'
 import { mayUpTo } from '#domain/rights.ts'
 import { boundedText, Id } from '#domain/text.ts'
@@ -21,6 +21,7 @@ import { isRefusal } from '#ledger/command.ts'
 import type { ReturnObject } from '#projections/returns.ts'
 import type { SaleObject } from '#projections/sales.ts'
 import { getUsedOn } from '#queries/company-queries.ts'
+import { findUnits, unitIn } from '#queries/item-queries.ts'
 import { getReturnable } from '#queries/return-queries.ts'
 import { amountInput, paragraphInput, quantityInput, recordChoiceInput, yesOrNoInput } from '../forms/input-kinds.ts'
 import { type Fields, type FormBody, formText } from '../forms/panel-form.ts'
@@ -38,6 +39,7 @@ interface OfferedLine {
   readonly line: number
   readonly item: SaleObject['items'][number]
   readonly left: number
+  readonly unit: string | undefined
 }
 
 /** A sale with what the form says of it, so far. */
@@ -60,7 +62,7 @@ interface Returning {
 const MAX_TYPED = 30
 
 /** Nothing typed is nothing returned; a text is why it cannot be. */
-function quantityOf(typed: string, left: number): number | string {
+function quantityOf(typed: string, { left, unit }: OfferedLine): number | string {
   if (typed === '') return 0
   if (typed.length > MAX_TYPED) return 'é longo demais'
   const wrong = quantityInput.problem?.(typed)
@@ -68,7 +70,7 @@ function quantityOf(typed: string, left: number): number | string {
   const parsed = StockQuantity.safeParse(quantityInput.read(typed, ''))
   const thousandths = parsed.success ? toThousandths(parsed.data) : -1
   if (thousandths < 0) return 'é inválida'
-  return thousandths > left ? `resta devolver ${formatQuantity(fromThousandths(left))}` : thousandths
+  return thousandths > left ? `resta devolver ${formatUnits(fromThousandths(left), unit)}` : thousandths
 }
 
 const isTicked = (form: FormBody, name: string): boolean => formText(form, name) === 'on'
@@ -76,8 +78,9 @@ const isTicked = (form: FormBody, name: string): boolean => formText(form, name)
 function typedLines(form: FormBody, offered: readonly OfferedLine[]): Pick<Returning, 'chosen' | 'problem'> {
   const chosen: ReturnLine[] = []
   let problem: Returning['problem'] = null
-  for (const { line, left } of offered) {
-    const quantity = quantityOf(formText(form, `q${line}`).trim(), left)
+  for (const one of offered) {
+    const { line } = one
+    const quantity = quantityOf(formText(form, `q${line}`).trim(), one)
     if (typeof quantity === 'string') problem ??= { field: `q${line}`, message: quantity }
     else if (quantity > 0) chosen.push({ line, thousandths: quantity, restock: !isTicked(form, `n${line}`) })
   }
@@ -91,9 +94,10 @@ async function returningOf(visit: PageContext | FormSubmission): Promise<Returni
   const row = await getReturnable(reader, sale.id)
   if (!row) return null
   const goods = toReturnableSale(row)
+  const units = await findUnits(reader, sale.items)
   const offered = sale.items.flatMap((item, line) => {
     const left = toThousandths(item.quantity) - toThousandths(item.returned)
-    return left > 0 ? [{ line, item, left }] : []
+    return left > 0 ? [{ line, item, left, unit: unitIn(units, item) }] : []
   })
   const form = 'form' in visit ? visit.form : {}
   const typed = typedLines(form, offered)
@@ -123,9 +127,9 @@ const pathOf = ({ sale }: Returning): string => `/vendas/${sale.id}/devolver`
 /** Quantity of each line, empty at first: its price stands below it. */
 const lineFields = ({ goods, offered }: Returning): Fields => ({
   ...Object.fromEntries(
-    offered.flatMap(({ line, item, left }, place) => {
+    offered.flatMap(({ line, item, left, unit }, place) => {
       const worth = sumCents(shareWorth(goods, [{ line, thousandths: left, restock: true }]))
-      const hint = `Vendido a ${formatMoney(item.unit_price)}. Até ${formatQuantity(fromThousandths(left))}, que valem ${formatMoney(fromCents(worth))}.`
+      const hint = `Vendido a ${formatMoney(item.unit_price)}. Até ${formatUnits(fromThousandths(left), unit)}, que valem ${formatMoney(fromCents(worth))}.`
       const group = place === 0 && { group: 'O que voltou' }
       const out = { label: `Não volta ao estoque: ${item.description}`, kind: yesOrNoInput, columns: 4 } as const
       return [

@@ -104,9 +104,8 @@ const cancelPages = formPages({
   title: ({ id }) => `Cancelar venda ${id}`,
   label: 'Cancelar venda',
   isDangerous: true,
-  before: (sale, { readModel }) => (
-    <Cancelled when={['Data da venda', formatDateTime(sale.sold_at, readModel.timezone)]} of={sale} />
-  ),
+  before: (sale, visit) =>
+    Cancelled({ visit, when: ['Data da venda', formatDateTime(sale.sold_at, visit.readModel.timezone)], of: sale }),
   intro: () => (
     <p>
       Os itens voltam ao estoque e as contas a receber da venda são excluídas. O Tillbook registra como o dinheiro foi

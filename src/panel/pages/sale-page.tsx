@@ -9,7 +9,17 @@ import type { PageContext, PageReadModel, PageRoute, PanelPage } from '../panel-
 import { AsOfForm, History, namesOfActors } from '../record-history.tsx'
 import { TimeMachine, toPresent } from '../time-machine.tsx'
 import { ListTable } from '../ui/list-table.tsx'
-import { ButtonLink, Card, type Fact, Facts, Figure, PanelBadge, SaleLink, ShortId } from '../ui/page-parts.tsx'
+import {
+  ButtonLink,
+  Card,
+  type Fact,
+  Facts,
+  Figure,
+  FigureUnits,
+  PanelBadge,
+  SaleLink,
+  ShortId,
+} from '../ui/page-parts.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
 import { CHANNELS } from '../words/event-words.ts'
 import { ORDERS_PATH } from './order-lists.tsx'
@@ -29,6 +39,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
   if (!sale || !traces) return null
   const items = sale.items.flatMap(({ catalog_item_id }) => catalog_item_id ?? [])
   const liveItems = await findLiveItems(readModel.reader, items)
+  const units = await findUnits(readModel.reader, sale.items)
   const returns = await loadSaleReturns(visit, sale.id)
   const later = readModel.moment ? await loadSaleReturns(toPresent(visit), sale.id) : returns
   const steps = { visit, subject: `sale/${sale.id}`, others: later.map(({ id }) => `return/${id}`) }
@@ -44,10 +55,10 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
           </p>
         )}
       <Card title="Dados">
-        <Facts facts={factsOf(sale, traces, readModel.timezone)} />
+        <Facts facts={factsOf(sale, traces, units, readModel.timezone)} />
       </Card>
       <FiscalDocumentCard sale={sale} timezone={readModel.timezone} />
-      <Items sale={sale} liveItems={liveItems} units={await findUnits(readModel.reader, sale.items)} />
+      <Items sale={sale} liveItems={liveItems} units={units} />
       <SalePayments sale={sale} />
       <ReturnsCard visit={visit} returns={returns} />
       <ReceivablesCard receivables={traces.receivables} debtor={debtorOf(sale, traces, readModel)} />
@@ -55,6 +66,7 @@ async function show(visit: PageContext): Promise<PanelPage | null> {
         <SaleUploadCard
           sale={sale}
           upload={traces.upload}
+          units={units}
           timezone={readModel.timezone}
           sender={await senderOf(readModel, traces.upload)}
         />
@@ -100,7 +112,12 @@ function actionsOf(
   }
 }
 
-function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: string): readonly Fact[] {
+function factsOf(
+  sale: SaleObject,
+  { has_customer }: SaleTraces,
+  units: UnitsOfItems,
+  timezone: string,
+): readonly Fact[] {
   const { customer } = sale
   return [
     [
@@ -124,7 +141,7 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
     ['Vendedor', sale.seller && format.formatPersonName(sale.seller.name)],
     ['Origem', CHANNELS[sale.origin]],
     ...(sale.order_id === null ? [] : orderFacts(sale.order_id)),
-    ...(sale.offline_id === null ? warningFacts(sale) : []),
+    ...(sale.offline_id === null ? warningFacts(sale, units) : []),
     ['Código externo', sale.external_id],
     ['Identificação no caixa', sale.offline_id && <ShortId id={sale.offline_id} />],
     ['Cancelada em', sale.cancelled_at && formatDateTime(sale.cancelled_at, timezone)],
@@ -145,13 +162,15 @@ const orderFacts = (order_id: number): Fact[] => [
 ]
 
 /** Of a sale that no till uploaded: its warnings stand with its upload. */
-const warningFacts = ({ warnings, items }: SaleObject): Fact[] =>
+const warningFacts = ({ warnings, items }: SaleObject, units: UnitsOfItems): Fact[] =>
   warnings.map(({ code, catalog_item_id, requested = '', available = '', sale_id }): Fact => {
     if (sale_id !== undefined) return ['Pagamento já usado', <SaleLink key={sale_id} id={sale_id} />]
     if (code === 'sold_at_old') return ['Data antiga', 'Confira a data da venda']
-    const item = items.find((each) => each.catalog_item_id === catalog_item_id)?.description ?? ''
-    const [sold, had] = [format.formatQuantity(requested), format.formatQuantity(available)]
-    return ['Estoque insuficiente', `${item}: vendidos ${sold}, havia ${had}`]
+    const item = items.find((each) => each.catalog_item_id === catalog_item_id)
+    const [sold, had] = [requested, available].map((quantity) =>
+      format.formatUnits(quantity, item && unitIn(units, item)),
+    )
+    return ['Estoque insuficiente', `${item?.description ?? ''}: vendidos ${sold}, havia ${had}`]
   })
 
 interface ItemsProps {
@@ -230,12 +249,7 @@ interface CameBackProps {
 
 /** How much of a line came back. */
 export const CameBack = ({ of, item, unit }: CameBackProps) => (
-  <>
-    <Figure name="voltou" of={of}>
-      {format.formatQuantity(item.returned)}
-    </Figure>
-    {unit && `\u00A0${unit}`}
-  </>
+  <FigureUnits name="voltou" of={of} quantity={item.returned} unit={unit} />
 )
 
 /** Money that went back, and what is left of the sale. A cancelled sale was given back as a whole. */

@@ -1,4 +1,4 @@
-import { formatCount, formatDateTimeSeconds, formatQuantity } from '#domain/person-values.ts'
+import { formatCount, formatDateTimeSeconds, formatUnits } from '#domain/person-values.ts'
 import { may } from '#domain/rights.ts'
 import { firstSteps } from '#queries/company-queries.ts'
 import { readModelHead } from '#queries/event-queries.ts'
@@ -35,7 +35,7 @@ const StockTodo = ({ stock: { out, low, items } }: { readonly stock: LowStock })
         { head: 'Produto', cell: ({ id, name }) => <a href={link(`/catalogo/${id}`)}>{name}</a> },
         {
           head: 'Restam',
-          cell: ({ stock, unit }) => `${formatQuantity(stock)}${unit ? ` ${unit}` : ''}`,
+          cell: ({ stock, unit }) => formatUnits(stock, unit),
           isNumber: true,
         },
       ]}

@@ -1,10 +1,11 @@
 import * as z from 'zod'
 import { toThousandths } from '#domain/money.ts'
-import { formatDateTime, formatDateTimeSeconds, formatMoney, formatQuantity } from '#domain/person-values.ts'
+import { formatDateTime, formatDateTimeSeconds, formatMoney, formatSigned, formatUnits } from '#domain/person-values.ts'
 import { may } from '#domain/rights.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { ownValue } from '#lib/collections.ts'
+import { findUnits, unitIn } from '#queries/item-queries.ts'
 import { listShownMovements, type ShownMovement } from '#queries/stock-queries.ts'
 import { wholeShape } from '#records/field.ts'
 import { MOVEMENT_FILTERS, MOVEMENT_KIND_NAMES } from '#records/list-filters.ts'
@@ -37,12 +38,6 @@ const kindName = ({ kind, quantity }: Pick<ShownMovement, 'kind' | 'quantity'>):
   if (kind !== 'adjustment') return MOVEMENT_KIND_NAMES[kind]
   return quantity.startsWith('-') ? 'Saída' : 'Ajuste de entrada'
 }
-
-const signed = (quantity: string): string =>
-  quantity.startsWith('-') ? formatQuantity(quantity).replace('-', '−') : `+${formatQuantity(quantity)}`
-
-const balanceText = (balance: string | null): string =>
-  balance === null ? 'Não controla estoque' : formatQuantity(balance).replace('-', '−')
 
 /** Records with a page of their own. */
 const RECORD_TEXTS: Readonly<Record<string, string>> = {
@@ -80,7 +75,7 @@ async function columnsFor(
   rows: readonly ShownMovement[],
 ): Promise<OptionalColumn<ShownMovement>[]> {
   const { readModel } = visit
-  const actors = await namesOfActors(readModel, rows)
+  const [actors, units] = [await namesOfActors(readModel, rows), await findUnits(readModel.reader, rows)]
   return [
     { head: 'Quando', cell: ({ occurred_at }) => formatDateTime(occurred_at, readModel.timezone) },
     { head: 'Tipo', cell: (movement) => <Cause visit={visit} movement={movement} /> },
@@ -92,8 +87,12 @@ async function columnsFor(
       isNumber: true,
       isExtra: true,
     },
-    { head: 'Variação', cell: ({ quantity }) => signed(quantity), isNumber: true },
-    { head: 'Saldo', cell: ({ balance }) => balanceText(balance), isNumber: true },
+    { head: 'Variação', cell: (row) => formatSigned(row.quantity, unitIn(units, row)), isNumber: true },
+    {
+      head: 'Saldo',
+      cell: (row) => (row.balance === null ? 'Não controla estoque' : formatUnits(row.balance, unitIn(units, row))),
+      isNumber: true,
+    },
   ]
 }
 
@@ -118,7 +117,7 @@ export async function MovementsCard({ visit, item }: MovementsProps) {
   if (isRefusal(page) || (rows.length === 0 && !cursor)) return null
   return (
     <Card title="Movimentação do estoque" id="movimentacao">
-      <StockLine movements={rows} />
+      <StockLine movements={rows} unit={item.unit} />
       <ListTable
         caption="Movimentação do estoque"
         rows={rows}
@@ -215,7 +214,13 @@ export const movementPages: readonly PanelRoute[] = [
 const [WIDTH, HEIGHT] = [600, 80]
 
 /** Chart of the stock after each movement, oldest first; the axis includes zero. */
-const StockLine = ({ movements }: { readonly movements: readonly ShownMovement[] }) => {
+const StockLine = ({
+  movements,
+  unit,
+}: {
+  readonly movements: readonly ShownMovement[]
+  readonly unit: Item['unit']
+}) => {
   const kept = movements.flatMap(({ balance }) => balance ?? []).reverse()
   if (kept.length < 2) return null
   const levels = kept.map(toThousandths)
@@ -223,7 +228,7 @@ const StockLine = ({ movements }: { readonly movements: readonly ShownMovement[]
   const heightOf = (level: number) => Math.round(((most - level) / Math.max(1, most - least)) * HEIGHT)
   const step = WIDTH / (levels.length - 1)
   const points = levels.map((level, at) => `${Math.round(at * step)},${heightOf(level)}`).join(' ')
-  const [first, last] = [formatQuantity(kept[0] ?? ''), formatQuantity(kept.at(-1) ?? '')]
+  const [first, last] = [kept[0] ?? '', kept.at(-1) ?? ''].map((level) => formatUnits(level, unit))
   return (
     <svg
       class="stock-line"

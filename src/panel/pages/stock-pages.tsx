@@ -3,7 +3,7 @@ import { updateItem } from '#commands/item-commands.ts'
 import { recordStockMovement, type StockMovementInput } from '#commands/stock-commands.ts'
 import { isBrokenPiece, Money, StockQuantity, toThousandths } from '#domain/money.ts'
 import * as format from '#domain/person-values.ts'
-import { formatCount, formatQuantity } from '#domain/person-values.ts'
+import { formatCount } from '#domain/person-values.ts'
 import { type Refusal, refuse } from '#domain/refusals.ts'
 import { may } from '#domain/rights.ts'
 import { optionalText, REQUIRED_FIELD } from '#domain/text.ts'
@@ -31,7 +31,7 @@ import { fieldInput } from '../record-fields.ts'
 import { Form } from '../ui/form-fields.tsx'
 import { formRoute } from '../ui/form-pages.tsx'
 import type { Column } from '../ui/list-table.tsx'
-import { Card, Facts, Figure, PanelBadge } from '../ui/page-parts.tsx'
+import { Card, Facts, Figure, FigureUnits, PanelBadge } from '../ui/page-parts.tsx'
 import { List, type ListRequest, listFiltered, readListPage } from '../ui/panel-list.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
 import { refusalMessage } from '../words/message-words.ts'
@@ -46,18 +46,10 @@ export const StockInfo = ({ item, of }: { readonly item: Pick<Item, 'stock' | 'u
   if (stock === null) return <>Não controla estoque</>
   const thousandths = toThousandths(stock)
   if (thousandths === 0) return <PanelBadge tone="warn">Sem estoque</PanelBadge>
-  const number = format.formatQuantity(stock)
-  const amount = (
-    <>
-      {of ? (
-        <Figure name="estoque" of={of}>
-          {number}
-        </Figure>
-      ) : (
-        number
-      )}
-      {unit && ` ${unit}`}
-    </>
+  const amount = of ? (
+    <FigureUnits name="estoque" of={of} quantity={stock} unit={unit} />
+  ) : (
+    format.formatUnits(stock, unit)
   )
   if (thousandths < 0) return <PanelBadge tone="bad">Negativo: {amount}</PanelBadge>
   return isBrokenPiece(unit, stock) ? <PanelBadge tone="warn">{amount} (não inteira)</PanelBadge> : amount
@@ -155,13 +147,16 @@ export const StockCard = ({ visit, item, filled, cover }: StockProps) =>
       <Facts
         facts={[
           ['Quantidade', <StockInfo key="stock" item={item} of={`item/${item.id}`} />],
-          ['Estoque mínimo', item.min_stock && format.formatQuantity(item.min_stock)],
+          ['Estoque mínimo', item.min_stock && format.formatUnits(item.min_stock, item.unit)],
           [
             'Vendido em 30 dias',
             cover && (
-              <Figure name="vendido-30-dias" of={`item/${item.id}`}>
-                {format.formatQuantity(cover.sold_30_days)}
-              </Figure>
+              <FigureUnits
+                name="vendido-30-dias"
+                of={`item/${item.id}`}
+                quantity={cover.sold_30_days}
+                unit={item.unit}
+              />
             ),
           ],
           ['O estoque dura', cover && coverText(cover)],
@@ -193,7 +188,7 @@ function again(submission: FormSubmission, item: Item, refusal: Refusal): Filled
   const filled = fillFromBody(fieldsOf(item, submission), submission.form, refusal)
   const available = refusal.details?.available
   if (typeof available !== 'string') return filled
-  return { ...filled, problem: `${refusalMessage(refusal)} Há ${format.formatQuantity(available)}.` }
+  return { ...filled, problem: `${refusalMessage(refusal)} Há ${format.formatUnits(available, item.unit)}.` }
 }
 
 /** Handles the stock form of an item's page. */
@@ -244,9 +239,6 @@ async function sumOf({ readModel }: PageContext, asked: Readonly<Record<string, 
   )
 }
 
-const withUnit = (quantity: string, unit: string | null): string =>
-  `${formatQuantity(quantity)}${unit === null ? '' : ` ${unit}`}`
-
 /** Sales of others count in what was sold, and in how long the stock lasts. */
 const showsSold = ({ session }: PageContext): boolean => may(session.permissions, 'see_all_sales')
 
@@ -254,12 +246,7 @@ const SOLD: readonly Column<LowStockObject>[] = [
   {
     head: 'Vendido em 30 dias',
     cell: ({ catalog_item_id, sold_30_days, unit }) => (
-      <>
-        <Figure name="vendido-30-dias" of={`item/${catalog_item_id}`}>
-          {formatQuantity(sold_30_days)}
-        </Figure>
-        {unit && ` ${unit}`}
-      </>
+      <FigureUnits name="vendido-30-dias" of={`item/${catalog_item_id}`} quantity={sold_30_days} unit={unit} />
     ),
     isNumber: true,
     isExtra: true,
@@ -272,7 +259,7 @@ const columnsFor = (visit: PageContext): readonly Column<LowStockObject>[] => [
   { head: 'Estoque', cell: (item) => <StockInfo item={item} of={`item/${item.catalog_item_id}`} />, isNumber: true },
   {
     head: 'Mínimo',
-    cell: ({ min_stock, unit }) => min_stock && withUnit(min_stock, unit),
+    cell: ({ min_stock, unit }) => min_stock && format.formatUnits(min_stock, unit),
     isNumber: true,
     isExtra: true,
   },

@@ -1,9 +1,10 @@
 import { Instant } from '#domain/instant.ts'
 import * as format from '#domain/person-values.ts'
-import { formatDateTime, formatDay, formatMoney, formatQuantity } from '#domain/person-values.ts'
+import { formatDateTime, formatDay, formatMoney, formatUnits } from '#domain/person-values.ts'
 import { ownValue } from '#lib/collections.ts'
 import type { OfflineSaleWarning } from '#projections/fiscal-documents.ts'
 import type { SaleObject } from '#projections/sales.ts'
+import { type UnitsOfItems, unitIn } from '#queries/item-queries.ts'
 import type { NamesForTill, RefusedSale } from '#queries/offline-sale-queries.ts'
 import type { SaleUpload } from '#queries/sale-queries.ts'
 import { ListTable } from '../ui/list-table.tsx'
@@ -14,13 +15,14 @@ import { SALE_STATES } from './sale-list.tsx'
 interface UploadProps {
   readonly sale: SaleObject
   readonly upload: SaleUpload
+  readonly units: UnitsOfItems
   readonly timezone: string
   /** The uploading user. */
   readonly sender: string
 }
 
 /** How a till sent a sale, with the warnings of its upload. */
-export const SaleUploadCard = ({ sale, upload, timezone, sender }: UploadProps) => (
+export const SaleUploadCard = ({ sale, upload, units, timezone, sender }: UploadProps) => (
   <Card title="Envio do caixa">
     <Facts
       facts={[
@@ -31,7 +33,7 @@ export const SaleUploadCard = ({ sale, upload, timezone, sender }: UploadProps) 
     {upload.warnings.length > 0 ? (
       <>
         <h3>Avisos</h3>
-        <Warnings sale={sale} upload={upload} timezone={timezone} />
+        <Warnings sale={sale} upload={upload} units={units} timezone={timezone} />
       </>
     ) : (
       <p class="hint">Sem avisos.</p>
@@ -43,14 +45,15 @@ export const SaleUploadCard = ({ sale, upload, timezone, sender }: UploadProps) 
 function warningText(
   { code, product_id, found, expected }: OfflineSaleWarning,
   product: string,
+  unit: string | undefined,
   timezone: string,
 ): string {
   const [seen, known] = [found ?? '', expected ?? '']
   switch (code) {
     case 'negative_stock':
-      return `O estoque ficou negativo (${formatQuantity(seen)}): ${product}.`
+      return `O estoque ficou negativo (${formatUnits(seen, unit)}): ${product}.`
     case 'quantity_not_whole':
-      return `Quantidade não inteira (${formatQuantity(seen)}) de um produto vendido por unidade: ${product}.`
+      return `Quantidade não inteira (${formatUnits(seen, unit)}) de um produto vendido por unidade: ${product}.`
     case 'price_differs':
       return `Vendido por ${formatMoney(seen)}, mas o preço do catálogo era ${formatMoney(known)}: ${product}.`
     case 'product_deactivated':
@@ -119,17 +122,19 @@ const CHAIN_TEXTS = {
 interface WarningsProps {
   readonly sale: Pick<SaleObject, 'items'>
   readonly upload: Pick<SaleUpload, 'warnings'>
+  readonly units: UnitsOfItems
   readonly timezone: string
 }
 
 /** Warnings to review; null if there are none. */
-export const Warnings = ({ sale, upload, timezone }: WarningsProps) =>
+export const Warnings = ({ sale, upload, units, timezone }: WarningsProps) =>
   upload.warnings.length === 0 ? null : (
     <ul class="warnings">
       {upload.warnings.map((warning) => {
         const { product_id } = warning
         const item = sale.items.find(({ catalog_item_id }) => catalog_item_id === product_id)
-        const text = warningText(warning, item?.description ?? `produto ${product_id ?? 'do caixa'}`, timezone)
+        const product = item?.description ?? `produto ${product_id ?? 'do caixa'}`
+        const text = warningText(warning, product, item && unitIn(units, item), timezone)
         const { sale_id } = warning
         return (
           <li key={`${text}${sale_id}`}>
@@ -149,11 +154,12 @@ export type Members = Readonly<Record<string, unknown>>
 interface UploadedProps {
   readonly payload: unknown
   readonly names: NamesForTill
+  readonly units: UnitsOfItems
   readonly timezone: string
 }
 
 /** A sale as the till sent it. It may have any shape: known fields are formatted, everything else is shown raw. */
-export const UploadedSaleCard = ({ payload, names, timezone }: UploadedProps) => {
+export const UploadedSaleCard = ({ payload, names, units, timezone }: UploadedProps) => {
   const sale = toMembers(payload)
   return (
     <>
@@ -179,7 +185,11 @@ export const UploadedSaleCard = ({ payload, names, timezone }: UploadedProps) =>
             head: 'Produto',
             cell: ({ product_id, name }) => (product_id ? nameOf(product_id, names.products) : text(name)),
           },
-          { head: 'Qtd.', cell: ({ quantity }) => numberText(quantity), isNumber: true },
+          {
+            head: 'Qtd.',
+            cell: ({ quantity, product_id }) => quantityText(quantity, units.get(Number(product_id))),
+            isNumber: true,
+          },
           { head: 'Preço', cell: ({ price }) => amountText(price), isNumber: true },
           { head: 'Total', cell: ({ total }) => amountText(total), isNumber: true },
         ]}
@@ -230,8 +240,8 @@ function text(value: unknown): string | null {
 export const isPlainNumber = (value: unknown): value is number =>
   typeof value === 'number' && /^-?\d+(\.\d+)?$/.test(String(value))
 
-const numberText = (value: unknown): string | null =>
-  isPlainNumber(value) ? format.formatQuantity(String(value)) : text(value)
+const quantityText = (value: unknown, unit: string | undefined): string | null =>
+  isPlainNumber(value) ? format.formatUnits(String(value), unit) : text(value)
 
 /** Keeps the decimals that were sent: they may be the error. */
 function amountText(value: unknown): string | null {

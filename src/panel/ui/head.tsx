@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { formatCount, formatMoney, formatPersonName, formatQuantity } from '#domain/person-values.ts'
+import { formatCount, formatMoney, formatPersonName, formatUnits } from '#domain/person-values.ts'
+import { findUnits, unitIn } from '#queries/item-queries.ts'
 import type { Reconciliation, SalesReconciliation, WayReconciliation } from '#queries/sales-sums.ts'
 import { link } from '../page-context.ts'
 import type { PageAction, PageContext, PanelPage } from '../panel-route.ts'
@@ -8,37 +9,46 @@ import { type Column, ListTable } from './list-table.tsx'
 import { ButtonLink, Card, Facts, Figure, Icon } from './page-parts.tsx'
 
 interface CancelledProps {
+  readonly visit: PageContext
   /** Label and value of the relevant time. */
   readonly when: readonly [name: string, time: string]
   readonly of: {
     readonly customer: { readonly name: string | null } | null
-    readonly items: readonly { readonly description: string; readonly quantity: string; readonly total: string }[]
+    readonly items: readonly {
+      readonly catalog_item_id: number | null
+      readonly description: string
+      readonly quantity: string
+      readonly total: string
+    }[]
     readonly total: string
   }
 }
 
 /** Details of the record to be cancelled, so that users notice a wrong choice before it is final. */
-export const Cancelled = ({ when, of: { customer, items, total } }: CancelledProps) => (
-  <Card title="O que será cancelado">
-    <Facts
-      facts={[
-        when,
-        ['Cliente', customer && formatPersonName(customer.name)],
-        ['Total', <strong>{formatMoney(total)}</strong>],
-      ]}
-    />
-    <ListTable
-      caption="Itens"
-      rows={items}
-      empty="Nenhum item."
-      columns={[
-        { head: 'Item', cell: ({ description }) => description },
-        { head: 'Quantidade', cell: (item) => formatQuantity(item.quantity), isNumber: true },
-        { head: 'Total', cell: (item) => formatMoney(item.total), isNumber: true },
-      ]}
-    />
-  </Card>
-)
+export async function Cancelled({ visit, when, of: { customer, items, total } }: CancelledProps) {
+  const units = await findUnits(visit.readModel.reader, items)
+  return (
+    <Card title="O que será cancelado">
+      <Facts
+        facts={[
+          when,
+          ['Cliente', customer && formatPersonName(customer.name)],
+          ['Total', <strong>{formatMoney(total)}</strong>],
+        ]}
+      />
+      <ListTable
+        caption="Itens"
+        rows={items}
+        empty="Nenhum item."
+        columns={[
+          { head: 'Item', cell: ({ description }) => description },
+          { head: 'Quantidade', cell: (item) => formatUnits(item.quantity, unitIn(units, item)), isNumber: true },
+          { head: 'Total', cell: (item) => formatMoney(item.total), isNumber: true },
+        ]}
+      />
+    </Card>
+  )
+}
 
 /** Most actions outside the menu: with a menu, and without one (only if none is dangerous). */
 const SHOWN = { besideMenu: 1, alone: 2 }

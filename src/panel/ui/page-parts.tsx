@@ -65,15 +65,16 @@ export const Figure = ({ name, of, children }: FigureProps) => (
 )
 
 interface UnitsProps {
+  readonly name?: string
   readonly of?: string | undefined
   readonly quantity: string
   readonly unit: string | null | undefined
 }
 
 /** A quantity with its unit, which is no part of the figure. */
-export const FigureUnits = ({ of, quantity, unit }: UnitsProps) => (
+export const FigureUnits = ({ name = 'quantidade', of, quantity, unit }: UnitsProps) => (
   <>
-    <Figure name="quantidade" of={of}>
+    <Figure name={name} of={of}>
       {formatQuantity(quantity)}
     </Figure>
     {unit && `\u00A0${unit}`}
