@@ -170,6 +170,10 @@ export function formatDateTimeSeconds(instant: string, timezone: string): string
   return `${formatDay(local.slice(0, 10))} ${local.slice(11, 19)}`
 }
 
+/** A day, or a local time to the minute. */
+export const formatLocal = (local: string): string =>
+  local.length > 10 ? `${formatDay(local.slice(0, 10))} ${local.slice(11, 16)}` : formatDay(local)
+
 /** Name of a person, or a placeholder after erasure. */
 export const formatPersonName = (name: string | null): string => name ?? 'Titular anonimizado'
 

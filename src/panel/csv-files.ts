@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream/promises'
 import type { Request, RequestHandler, Response } from 'express'
+import { formatLocal } from '#domain/person-values.ts'
 import type { Metadata } from '#domain/record-values.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import { csvHeads, csvRow, neutralizeFormulas } from '#domain/text.ts'
@@ -80,7 +81,7 @@ const PART = 16_384
 /** For Brazilian spreadsheets: decimal comma, and texts that are not evaluated as formulas. */
 export function cellText(cell: Cell): string {
   if (cell === null || cell === undefined) return ''
-  if (typeof cell === 'object') return cell.decimal.replace('.', ',')
+  if (typeof cell === 'object') return 'decimal' in cell ? cell.decimal.replace('.', ',') : formatLocal(cell.local)
   return typeof cell === 'string' ? neutralizeFormulas(cell) : String(cell)
 }
 

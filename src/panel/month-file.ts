@@ -2,10 +2,9 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { RequestHandler, Response } from 'express'
 import yazl from 'yazl'
-import { addDays, startOfDay } from '#domain/instant.ts'
+import { addDays, inZone, startOfDay } from '#domain/instant.ts'
 import { fromBigCents } from '#domain/money.ts'
 import { paymentMethodName } from '#domain/payment-rules.ts'
-import { formatDateTime, formatDay } from '#domain/person-values.ts'
 import { mayUnmasked } from '#domain/rights.ts'
 import { Problem } from '#http/problems.ts'
 import { type LedgerReads, lastInstantBefore, withPastCompany } from '#integrity/as-of.ts'
@@ -32,6 +31,7 @@ import { whileAllowed } from './panel-live.tsx'
 import type { Cell, PanelServices, TableOf } from './panel-route.ts'
 import { wayName } from './ui/head.tsx'
 import { recordsOnPage } from './ui/panel-list.tsx'
+import { xlsxStream } from './xlsx-files.ts'
 
 /** Path of the month's files, below the panel. */
 export const MONTH_FILE_PATH = '/fechamento-do-mes/:mes/arquivo'
@@ -104,7 +104,7 @@ function tablesOf({ reader, month, timezone }: MonthSource, stock: StockValue): 
     {
       name: 'dias',
       heads: ['Dia', ...sums],
-      rows: inOrder(days.map((day) => [formatDay(day.day), ...reconciled(day)])),
+      rows: inOrder(days.map((day) => [{ local: day.day }, ...reconciled(day)])),
     },
     { name: 'formas', heads: ['Forma', ...sums], rows: inOrder(ways.map((way) => [wayName(way), ...reconciled(way)])) },
     {
@@ -137,6 +137,10 @@ async function* recordsOf<R>(
   }
 }
 
+const localCell = (instant: string, timezone: string): Cell => ({
+  local: inZone(new Date(instant).toISOString(), timezone),
+})
+
 const SALE_HEADS = ['Venda', 'Vendida em', 'Situação', 'Total', 'Formas', 'Modelo', 'Número', 'Chave']
 
 async function* saleRows({
@@ -148,7 +152,7 @@ async function* saleRows({
     const { id, sold_at, status, total, payments, fiscal_document: document } = sale
     yield [
       id,
-      formatDateTime(sold_at, days.timezone),
+      localCell(sold_at, days.timezone),
       status === 'completed' ? 'Concluída' : 'Cancelada',
       amountCell(total),
       payments.map(({ name }) => name).join(', '),
@@ -165,7 +169,7 @@ async function* returnRows({
   for await (const back of recordsOf<GivenBack>(page as never))
     yield [
       ...[back.sale_id, back.return?.id, back.order_id],
-      formatDateTime(new Date(back.returned_at).toISOString(), days.timezone),
+      localCell(back.returned_at, days.timezone),
       amountCell(back.amount),
     ]
 }
@@ -180,12 +184,12 @@ async function* moneyRows(
   for (let skip = 0; ; skip += PAYMENTS_OF_PAGE) {
     const found = await listAccountMoney(reader, side, { ...days, skip })
     for (const { account_id, description, paid_on, payment_method: method, amount } of found)
-      yield [account_id, description, formatDay(paid_on), method && paymentMethodName(method), amountCell(amount)]
+      yield [account_id, description, { local: paid_on }, method && paymentMethodName(method), amountCell(amount)]
     if (found.length < PAYMENTS_OF_PAGE) return
   }
 }
 
-/** A ZIP with a CSV file of each table. */
+/** A ZIP with a CSV file and a workbook of each table. */
 export async function sendMonthFile(
   source: MonthSource,
   stock: StockValue,
@@ -195,13 +199,18 @@ export async function sendMonthFile(
 ): Promise<void> {
   const zip = new yazl.ZipFile()
   const out = zip.outputStream as Readable
-  const options = { mtime: new Date(now), mode: 0o100644 }
-  for (const table of tablesOf(source, stock))
-    zip.addReadStreamLazy(`${table.name}.csv`, options, (begin) => {
-      const rows = Readable.from(csvParts(table), { objectMode: false })
-      rows.once('error', (error) => out.destroy(error))
-      begin(null, rows)
+  const mtime = new Date(now)
+  const add = (name: string, open: () => Readable, compress: boolean) =>
+    zip.addReadStreamLazy(name, { mtime, mode: 0o100644, compress }, (begin) => {
+      const content = open()
+      content.once('error', (error) => out.destroy(error))
+      begin(null, content)
     })
+  for (const table of tablesOf(source, stock))
+    add(`${table.name}.csv`, () => Readable.from(csvParts(table), { objectMode: false }), true)
+  // Read again, because rows pass once.
+  for (const table of tablesOf(source, stock))
+    add(`${table.name}.xlsx`, () => xlsxStream(table.name, table, mtime), false)
   zip.end()
   response.setHeader('Content-Type', 'application/zip')
   response.setHeader('Content-Disposition', `attachment; filename="fechamento-${source.month.month}.zip"`)

@@ -184,8 +184,8 @@ export interface FormRoute extends Common {
   refill?(submission: FormSubmission): Promise<PanelPage | null>
 }
 
-/** Cell of a file: a text, a number, or a decimal of any size as a text. */
-export type Cell = string | number | null | undefined | { readonly decimal: string }
+/** Cell of a file: a text, a number, a decimal of any size as a text, or a day (`2026-11-29`) with or without a local time. */
+export type Cell = string | number | null | undefined | { readonly decimal: string } | { readonly local: string }
 
 export interface TableOf {
   readonly heads: readonly string[]

@@ -2,11 +2,12 @@ import { expect } from 'chai'
 import { moveTestClock } from '#commands/company-commands.ts'
 import { deactivateUser } from '#commands/user-commands.ts'
 import { addDays, dateInZone } from '#domain/instant.ts'
+import { readWorkbook } from '#panel/import/workbook.ts'
 import { figuresIn, fileRows } from '../figures/parse.ts'
 import { type Counter, openCounter } from '../support/offline-sales.ts'
 import { type PanelUser, panelUser, textIn } from '../support/panel.ts'
 import { useCompany } from '../support/use-api.ts'
-import { filesIn } from '../support/zip.ts'
+import { entriesIn } from '../support/zip.ts'
 
 describe('panel: the month for the accountant', () => {
   const { api, company } = useCompany()
@@ -47,10 +48,14 @@ describe('panel: the month for the accountant', () => {
     return `${api.url}${new URL(url).pathname}`
   }
   const read = async (url: string) => (await fetch(url)).text()
+  /** A workbook shows `13,50` as `13,5`. */
+  const comparable = (cell = ''): string =>
+    cell.replace(/^(-?\d+),(\d*?)0*$/, (_, whole, rest) => (rest ? `${whole},${rest}` : whole))
+  const rowsIn = (files: ReadonlyMap<string, Buffer>, table: string) => fileRows(String(files.get(`${table}.csv`)))
   const filesOf = async (user: PanelUser, of: string) => {
     const answer = await fetch(`${api.url}${of}/arquivo`, { headers: { cookie: user.cookie() } })
     expect(answer.status).to.equal(200)
-    return filesIn(Buffer.from(await answer.arrayBuffer()))
+    return entriesIn(Buffer.from(await answer.arrayBuffer()))
   }
 
   it('has the figures of summary, lists and days, and what is open [FIG-1286]', async () => {
@@ -84,14 +89,20 @@ describe('panel: the month for the accountant', () => {
   it('is a ZIP of files whose sums are those of the page [FIG-1286]', async () => {
     const files = await filesOf(owner, path)
     expect([...files.keys()]).to.include.members(['resumo.csv', 'dias.csv', 'vendas.csv', 'recebimentos.csv'])
-    const sold = fileRows(files.get('vendas.csv') ?? '')
+    const sold = rowsIn(files, 'vendas')
     expect(sold.map(({ Situação }) => Situação).sort()).to.deep.equal(['Cancelada', 'Concluída'])
     const sums = new Map(
-      fileRows(files.get('resumo.csv') ?? '').map(({ Figura, Valor = '' }) => [
-        Figura,
-        Number(Valor.replace(',', '.')),
-      ]),
+      rowsIn(files, 'resumo').map(({ Figura, Valor = '' }) => [Figura, Number(Valor.replace(',', '.'))]),
     )
+    const tables = [...files.keys()].filter((name) => name.endsWith('.csv')).map((name) => name.slice(0, -4))
+    for (const table of tables) {
+      const file = files.get(`${table}.xlsx`) ?? Buffer.alloc(0)
+      const book = await readWorkbook(file, { rows: 100, columns: 20, cellLength: 100 }, async () => {})
+      const [heads = [], ...rows] = typeof book === 'string' ? [[book]] : book.rows.map(({ cells }) => cells)
+      const shown = rows.map((cells) => heads.map((head, at) => [head, comparable(cells[at])]))
+      const csv = rowsIn(files, table).map((row) => Object.entries(row).map(([head, cell]) => [head, comparable(cell)]))
+      expect(shown, table).to.deep.equal(csv)
+    }
     const figures = figuresIn((await owner.get(path)).html)
     expect([sums.get('Vendido'), sums.get('Líquido')]).to.deep.equal([
       figures['total.vendido'],
@@ -166,7 +177,7 @@ describe('panel: the month for the accountant', () => {
     expect(await figures(`/painel/fechamento-do-mes/${before}`)).to.deep.equal([0, undefined])
     const name = /Estoque no fim de \d\d\/\d\d\/\d{4}, ao custo daquele dia/
     expect(textIn((await user.get(over)).html)).to.match(name)
-    const sums = fileRows((await filesOf(user, over)).get('resumo.csv') ?? '')
+    const sums = rowsIn(await filesOf(user, over), 'resumo')
     expect(sums.find(({ Figura = '' }) => name.test(Figura))?.Valor).to.equal('16,00')
     await user.submit(over, {}, `${over}/link`)
     const href = /href="([^"]*\/l\/[\w-]+)"/.exec((await user.get(over)).html)?.[1] ?? ''

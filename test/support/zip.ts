@@ -1,16 +1,16 @@
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import yauzl from 'yauzl'
 
-/** Files of a ZIP as text, by name, in order. */
-export function filesIn(zip: Buffer): Promise<Map<string, string>> {
+/** Files of a ZIP by name, in order. */
+export function entriesIn(zip: Buffer): Promise<Map<string, Buffer>> {
   return new Promise((resolve, reject) => {
     yauzl.fromBuffer(zip, { lazyEntries: true }, (failed, file) => {
       if (failed) return reject(failed)
-      const files = new Map<string, string>()
+      const files = new Map<string, Buffer>()
       file.on('entry', (entry: yauzl.Entry) =>
         file.openReadStream(entry, (error, stream) => {
           if (error) return reject(error)
-          text(stream).then((read) => {
+          buffer(stream).then((read) => {
             files.set(entry.fileName, read)
             file.readEntry()
           }, reject)
@@ -21,3 +21,7 @@ export function filesIn(zip: Buffer): Promise<Map<string, string>> {
     })
   })
 }
+
+/** The same as text. */
+export const filesIn = async (zip: Buffer): Promise<Map<string, string>> =>
+  new Map(Array.from(await entriesIn(zip), ([name, content]) => [name, content.toString()]))
