@@ -58,7 +58,7 @@ describe('panel: catalog', () => {
     const { id } = await item({ name: 'Café', barcode: '789', category_id, stock: '3' })
     await company.call('DELETE', `/catalog/items/${id}`)
     await company.call('DELETE', `/catalog/categories/${category_id}`)
-    expect(await list()).to.include('Nenhum item encontrado.')
+    expect(await list()).to.include('Nenhum item ainda')
     expect(await list('?state=inactive&q=café'))
       .to.include('1 item')
       .and.include('Reativar')
@@ -111,7 +111,7 @@ describe('panel: catalog', () => {
     for (let n = 0; n < 2; n++)
       expect((await user.post(at, hiddenFields(html, at))).to).to.equal(`${PATH}?feito=item-desativado`)
     expect((await user.get(`${PATH}/${id}`)).status).to.equal(404)
-    expect(await list()).to.include('Nenhum item encontrado.')
+    expect(await list()).to.include('Nenhum item ainda')
   })
 
   it('lists by name, with pages', async () => {

@@ -342,6 +342,26 @@ describe('panel: guidance', () => {
     owner = await panelUser(api, company)
   })
 
+  it('says what a list without records will have, and leads to the first act', async () => {
+    const first = await panelUser(api, await api.company())
+    for (const [path, title, to] of [
+      ['/loja', 'Nenhum pedido ainda', '/loja/pedidos/novo'],
+      ['/vendas', 'Nenhuma venda ainda', '/caixas'],
+      ['/devolucoes', 'Nenhuma devolução ainda', '/vendas'],
+      ['/catalogo', 'Nenhum item ainda', '/catalogo/novo'],
+      ['/catalogo/movimentacao', 'Nenhuma movimentação ainda', '/catalogo/entradas/novo'],
+      ['/caixas/sessoes', 'Nenhuma gaveta ainda', '/caixas/sessoes/abrir'],
+      ['/clientes', 'Nenhum cliente ainda', '/clientes/novo'],
+      ['/contas-a-pagar', 'Nenhuma conta ainda', '/contas-a-pagar/novo'],
+    ] as const) {
+      const [, shown = ''] = /<div class="nothing">(.*?)<\/div>/s.exec((await first.get(`/painel${path}`)).html) ?? []
+      expect(textIn(shown), path).to.match(new RegExp(`^ *${title} .+`))
+      expect(shown, path).to.include(`href="/painel${to}"`)
+    }
+    const { html } = await first.get('/painel/clientes?q=Ana')
+    expect(html).to.include('Nenhum cliente encontrado.').and.not.to.include('class="nothing"')
+  })
+
   describe('of a form in two tabs', () => {
     async function openTwice(): Promise<{ path: string; form: Record<string, string>; id: number }> {
       const { id } = await company.run(createItem, {

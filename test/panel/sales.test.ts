@@ -231,7 +231,7 @@ describe('panel: sales', () => {
     const revision = (await company.get('/me')).headers.get('x-ledger-revision')
     const after = await counter.sell()
     const other = await panelUser(api, await api.company())
-    expect(textIn((await other.get('/painel/vendas')).html)).to.include('Nenhuma venda encontrada.')
+    expect(textIn((await other.get('/painel/vendas')).html)).to.include('Nenhuma venda ainda')
     expect(await numbers(`?em=${revision}`)).to.deep.equal([id])
     expect(await numbers(`?em=${revision}&id=${after.id}`)).to.deep.equal([])
     expect(await numbers(`?em=${revision}&origin=api`)).to.deep.equal([id])

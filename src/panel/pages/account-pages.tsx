@@ -230,7 +230,12 @@ function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
     section,
     editing,
     subject,
-    words: { all, create: 'Nova conta', none: 'Nenhuma conta encontrada.' },
+    words: {
+      all,
+      create: 'Nova conta',
+      none: 'Nenhuma conta encontrada.',
+      begin: ['Nenhuma conta ainda', 'Aqui ficam as contas com o vencimento, o que já foi pago e o que falta.'],
+    },
     list: {
       filters: filtersOf(side.party.label, side.payment),
       columns: columnsOf(side),

@@ -113,7 +113,7 @@ export const KeyTable = ({ keys, visit }: { readonly keys: readonly ListedApiKey
       isList
       caption="Chaves de API"
       rows={[...keys].sort((a, b) => Number(isActive(b)) - Number(isActive(a)))}
-      empty="Nenhuma chave ainda."
+      empty="Nenhuma chave ainda. Com uma chave, outro sistema lê e grava dados."
       columns={[
         { head: 'Nome', cell: (key) => <a href={link(`${PATH}/${key.id}`)}>{key.name}</a> },
         { head: 'Início da chave', cell: ({ prefix }) => <code>{prefix}…</code> },
@@ -349,7 +349,8 @@ async function showCalls(visit: PageContext): Promise<PanelPage> {
         list={calls}
         caption="Chamadas"
         columns={columnsOf(keys, timezone)}
-        empty="Nenhuma chamada."
+        empty="Nenhuma chamada encontrada."
+        begin={{ title: 'Nenhuma chamada ainda', text: 'Aqui ficam as chamadas feitas com esta chave.' }}
         quick={QUICK}
       />
     </>

@@ -193,7 +193,12 @@ async function showList(visit: PageContext): Promise<PanelPage> {
       list={list}
       caption="Gavetas"
       columns={shownColumns(visit, await namesOf(visit, list.rows))}
-      empty="Nenhuma gaveta. Elas aparecem quando alguém abre a sua, aqui ou em um caixa."
+      empty="Nenhuma gaveta encontrada."
+      begin={{
+        title: 'Nenhuma gaveta ainda',
+        text: 'Elas aparecem quando alguém abre a sua, aqui ou em um caixa.',
+        action: { label: 'Abrir gaveta', to: OPEN_DRAWER },
+      }}
       quick={[{ label: 'Abertas', filters: { status: 'open' } }]}
     />
   )

@@ -46,7 +46,12 @@ export const categoryPages = recordPages<CategoryObject>({
   section: 'catalog',
   editing: 'edit_catalog',
   subject: 'category',
-  words: { all: 'Categorias', create: 'Nova categoria', none: 'Nenhuma categoria encontrada.' },
+  words: {
+    all: 'Categorias',
+    create: 'Nova categoria',
+    none: 'Nenhuma categoria encontrada.',
+    begin: ['Nenhuma categoria ainda', 'Categorias agrupam os produtos, como Bebidas ou Limpeza, em buscas e preços.'],
+  },
   list: {
     filters: { name: fieldInput(CATEGORY_FILTERS.name, 6) },
     columns: ({ readModel }) =>

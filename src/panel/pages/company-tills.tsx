@@ -264,6 +264,10 @@ async function show(visit: PageContext): Promise<PanelPage> {
         caption="Vendas enviadas pelos caixas"
         columns={uploadColumns(timezone, names, units)}
         empty="Nenhuma venda enviada."
+        begin={{
+          title: 'Nenhuma venda enviada ainda',
+          text: 'Aqui ficam as vendas que os caixas enviam, com avisos do que conferir.',
+        }}
         quick={[{ label: 'Só com avisos', filters: { warned: 'sim' } }]}
         file="/caixas.csv"
       />

@@ -158,7 +158,11 @@ export async function DeliveryList({
         list={deliveries}
         caption="Entregas dos últimos 30 dias"
         columns={columnsOf(timezone)}
-        empty="Nenhuma entrega."
+        empty="Nenhuma entrega encontrada."
+        begin={{
+          title: 'Nenhuma entrega ainda',
+          text: 'Aqui fica cada aviso enviado a este endereço, com a resposta.',
+        }}
         quick={QUICK}
       />
     </>

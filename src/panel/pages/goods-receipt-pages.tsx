@@ -237,7 +237,12 @@ const pages = recordPages<ShownReceipt>({
   section: 'catalog',
   subject: 'goods_receipt',
   editing: 'adjust_stock',
-  words: { all: 'Entradas', create: 'Nova entrada', none: 'Nenhuma entrada.' },
+  words: {
+    all: 'Entradas',
+    create: 'Nova entrada',
+    none: 'Nenhuma entrada.',
+    begin: ['Nenhuma entrada ainda', 'Aqui ficam as mercadorias recebidas, com o custo e as contas a pagar.'],
+  },
   list: {
     filters: {},
     columns: [

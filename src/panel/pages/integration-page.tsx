@@ -105,7 +105,7 @@ const WebhookTable = ({ webhooks, health, timezone }: WebhookTableProps) => (
     isList
     caption="Webhooks"
     rows={webhooks}
-    empty="Nenhum webhook ainda."
+    empty="Nenhum webhook ainda. Ele avisa outro sistema do que acontece aqui."
     columns={[
       { head: 'Endereço', cell: ({ id, url }) => <a href={link(webhookPath({ id }))}>{url}</a> },
       {

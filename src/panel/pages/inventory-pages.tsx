@@ -118,7 +118,12 @@ export const inventoryPages: readonly PanelRoute[] = [
     section: 'catalog',
     subject: 'inventory',
     editing: 'adjust_stock',
-    words: { all: 'Inventários', create: 'Novo inventário', none: 'Nenhum inventário.' },
+    words: {
+      all: 'Inventários',
+      create: 'Novo inventário',
+      none: 'Nenhum inventário.',
+      begin: ['Nenhum inventário ainda', 'Conte as prateleiras: o estoque só muda quando você aplica as contagens.'],
+    },
     list: {
       filters,
       columns: [

@@ -286,7 +286,12 @@ export const catalogPages = recordPages<Item>({
   section: 'catalog',
   editing: 'edit_catalog',
   subject: 'catalog_item',
-  words: { all: 'Catálogo', create: 'Novo produto ou serviço', none: 'Nenhum item encontrado.' },
+  words: {
+    all: 'Catálogo',
+    create: 'Novo produto ou serviço',
+    none: 'Nenhum item encontrado.',
+    begin: ['Nenhum item ainda', 'Aqui ficam os produtos e serviços que você vende, com preço e estoque.'],
+  },
   list: {
     filters,
     columns: columnsFor,

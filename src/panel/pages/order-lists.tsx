@@ -298,6 +298,11 @@ export async function OrderList({
       caption="Pedidos"
       columns={columnsOf(timezone, getPresentTime(visit))}
       empty="Nenhum pedido encontrado."
+      begin={{
+        title: 'Nenhum pedido ainda',
+        text: 'Aqui ficam os pedidos da loja online e os links de pagamento, do pagamento à entrega.',
+        action: { label: 'Novo pedido', to: `${ORDERS_PATH}/novo` },
+      }}
       quick={QUICK}
       file={`${ORDERS_PATH}.csv`}
     />

@@ -100,7 +100,7 @@ export const PaymentTypeTable = ({ paymentTypes, timezone }: PaymentTypeTablePro
       isList
       caption="Formas de pagamento"
       rows={paymentTypes}
-      empty="Nenhuma forma de pagamento ainda."
+      empty="Nenhuma forma de pagamento ainda. Crie as que a loja aceita, como dinheiro e Pix."
       columns={fieldColumns<PaymentTypeObject, typeof PAYMENT_TYPE_FIELDS>(PAYMENT_TYPE_FIELDS, timezone, [
         { field: 'name', cell: ({ id, name }) => <a href={link(`${PAYMENT_TYPES_PATH}/${id}`)}>{name}</a> },
         'kind',

@@ -255,7 +255,13 @@ interface PersonPagesKind<P extends Person>
   readonly subject: 'customer' | 'supplier'
   /** Below what is open. */
   actions?(person: P, visit: PageContext, owed: PartyBalance): Promise<ComponentChildren>
-  readonly words: { readonly all: string; readonly one: string; readonly stays: string; readonly goes: string }
+  readonly words: {
+    readonly all: string
+    readonly one: string
+    readonly begin: string
+    readonly stays: string
+    readonly goes: string
+  }
   readonly side: BalancePageSide
   readonly listing: PersonListing
   readonly list: Pick<RecordPages<P>['list'], 'columns' | 'file'>
@@ -303,7 +309,12 @@ function personPages<P extends Person>({ words, side, listing, subject, ...kind 
     section,
     editing: 'edit_people',
     subject,
-    words: { all: words.all, create: `Novo ${one}`, none: `Nenhum ${one} encontrado.` },
+    words: {
+      all: words.all,
+      create: `Novo ${one}`,
+      none: `Nenhum ${one} encontrado.`,
+      begin: [`Nenhum ${one} ainda`, words.begin],
+    },
     list: {
       ...kind.list,
       filters: personFilters,
@@ -362,6 +373,7 @@ const customerPages = personPages<CustomerObject>({
   words: {
     all: 'Clientes',
     one: 'cliente',
+    begin: 'Aqui ficam os clientes, com compras, contas e o que devem.',
     stays: 'Vendas e contas já feitas ficam como estão.',
     goes: 'Serão apagados nome, documento, endereço, telefone, e-mail e observações do cliente e os dados de quem comprou nos pedidos dele.',
   },
@@ -403,6 +415,7 @@ const supplierPages = personPages<SupplierObject>({
   words: {
     all: 'Fornecedores',
     one: 'fornecedor',
+    begin: 'Aqui ficam os fornecedores, com as contas a pagar e o que entregam.',
     stays: 'Contas já criadas ficam como estão.',
     goes: 'Serão apagados nome, nome fantasia, documento, endereço, telefone, e-mail e observações do fornecedor.',
   },

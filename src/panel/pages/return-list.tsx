@@ -148,6 +148,11 @@ async function list(visit: PageContext): Promise<PanelPage> {
       caption="Devoluções"
       columns={givenBackColumns(visit.readModel.timezone)}
       empty="Nenhuma devolução."
+      begin={{
+        title: 'Nenhuma devolução ainda',
+        text: 'Aqui ficam as devoluções e trocas: comece pela venda.',
+        action: { label: 'Escolher a venda', to: '/vendas' },
+      }}
       quick={[days('Hoje', today), days('7 dias', addDays(today, -6)), days('30 dias', addDays(today, -29))]}
     />
   )

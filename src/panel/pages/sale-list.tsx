@@ -285,6 +285,11 @@ async function show(visit: PageContext): Promise<PanelPage> {
       caption="Vendas"
       columns={columnsFor(timezone)}
       empty="Nenhuma venda encontrada."
+      begin={{
+        title: 'Nenhuma venda ainda',
+        text: 'Aqui ficam as vendas dos caixas e da loja online.',
+        action: { label: 'Vender em um caixa', to: '/caixas' },
+      }}
       quick={periodsOf(today)}
       chips={<DayArrows visit={visit} />}
       order={USUAL_ORDER}

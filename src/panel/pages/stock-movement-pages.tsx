@@ -174,6 +174,11 @@ async function show(visit: PageContext): Promise<PanelPage> {
       caption="Movimentação do estoque"
       columns={[item, ...(await columnsFor(visit, list.rows))]}
       empty="Nenhuma movimentação encontrada."
+      begin={{
+        title: 'Nenhuma movimentação ainda',
+        text: 'Vendas, entradas, perdas e contagens aparecem aqui.',
+        action: { label: 'Nova entrada', to: '/catalogo/entradas/novo' },
+      }}
       file={`${MOVEMENTS_PATH}.csv`}
     />
   )

@@ -278,6 +278,11 @@ async function show(visit: PageContext): Promise<PanelPage> {
       caption="Produtos acabando"
       columns={columnsFor(visit)}
       empty="Nenhum produto acabando."
+      begin={{
+        title: 'Nenhum produto acabando',
+        text: 'Aqui ficam os produtos que chegam ao estoque mínimo.',
+        action: { label: 'Ver o catálogo', to: '/catalogo' },
+      }}
       file={`${RUNNING_OUT_PATH}.csv`}
     />
   )

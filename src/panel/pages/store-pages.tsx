@@ -205,7 +205,7 @@ const StoreTable = ({ stores, seesAll }: { readonly stores: readonly StoreObject
     isList
     caption="Lojas"
     rows={stores}
-    empty="Nenhuma loja ainda."
+    empty="Nenhuma loja ainda. Uma loja recebe pedidos com pagamento por link."
     columns={[
       {
         head: 'Loja',

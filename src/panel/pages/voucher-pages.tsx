@@ -80,7 +80,12 @@ async function list(visit: PageContext): Promise<PanelPage> {
       filters={FILTERS}
       list={found}
       caption="Vales-troca"
-      empty="Nenhum vale-troca. Uma devolução dá um quando o crédito não é de um cliente."
+      empty="Nenhum vale-troca encontrado."
+      begin={{
+        title: 'Nenhum vale-troca ainda',
+        text: 'Uma devolução dá um vale quando o crédito não é de um cliente.',
+        action: { label: 'Escolher a venda', to: '/vendas' },
+      }}
       quick={(['open', 'expired', 'exceeded'] as const).map((state) => ({ label: NAMES[state], filters: { state } }))}
       file={`${VOUCHERS_PATH}.csv`}
       columns={[

@@ -139,6 +139,15 @@ export interface QuickFilter {
   readonly filters: Readonly<Record<string, string>>
 }
 
+/** What a list without records says. */
+export interface Beginning {
+  readonly title: string
+  /** What will be there. */
+  readonly text: string
+  /** Leads to the first record; not on pages of the past. */
+  readonly action?: PageAction | false
+}
+
 interface ListProps<R> {
   readonly visit: PageContext
   /** Id of the element that htmx replaces. */
@@ -153,8 +162,8 @@ interface ListProps<R> {
   readonly chips?: ComponentChildren
   /** Default order, as in `?ordem=`. */
   readonly order?: string
-  /** Action that creates the first record, shown in an empty list. */
-  readonly first?: PageAction | false
+  /** Shown instead of an empty list without filters: what will be there, and the first act. */
+  readonly begin?: Beginning
   /** Path of the file with the filtered records, below the panel. */
   readonly file?: string
   /** Further files of the same records. */
@@ -174,7 +183,7 @@ export function List<R>(props: ListProps<R>) {
     quick = [],
     chips,
     order,
-    first,
+    begin,
     file,
     moreFiles = [],
   } = props
@@ -209,8 +218,10 @@ export function List<R>(props: ListProps<R>) {
             ))}
           </div>
         )}
-        {first && !isFiltered && rows.length === 0 ? (
-          <Nothing title={empty} action={first} />
+        {begin && !isFiltered && rows.length === 0 ? (
+          <Nothing title={begin.title} action={(!readModel.moment && begin.action) || undefined}>
+            {begin.text}
+          </Nothing>
         ) : (
           <ListTable
             caption={caption}

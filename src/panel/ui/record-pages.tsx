@@ -36,7 +36,10 @@ export interface RecordPages<R extends { id: number }> {
     readonly all: string
     /** Text of the button and title of the page that create a record. */
     readonly create: string
+    /** Nothing matches the filters. */
     readonly none: string
+    /** There is no record yet, and what the list will have. */
+    readonly begin: readonly [title: string, text: string]
   }
   readonly list: {
     readonly filters: Fields | ((visit: PageContext) => Promise<Fields>)
@@ -157,7 +160,7 @@ async function showList<R extends { id: number }>(pages: RecordPages<R>, visit: 
       empty={words.none}
       quick={list.quick?.(visit) ?? []}
       order={list.order}
-      first={create}
+      begin={{ title: words.begin[0], text: words.begin[1], action: create }}
       file={`${path}.csv`}
     />
   )
