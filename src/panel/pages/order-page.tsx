@@ -28,17 +28,15 @@ import { buttonRoute, runAndRedirect } from '../ui/form-pages.tsx'
 import { ListTable } from '../ui/list-table.tsx'
 import { ButtonLink, Card, type Fact, Facts, Figure, SaleLink, StateBadge } from '../ui/page-parts.tsx'
 import { forgetAction, forgetPages } from './erase-person-pages.tsx'
+import { ALARMS, Notifications, Timeline } from './order-history.tsx'
 import {
-  ALARMS,
   DELIVERIES,
   DISPUTES,
   getPresentTime,
   loadOrder,
-  Notifications,
   ORDERS_PATH,
   OrderBadges,
   SURPLUS_PATH,
-  Timeline,
 } from './order-lists.tsx'
 import { obstacleToRefund, REFUND } from './order-refund-pages.tsx'
 import { formatAddress } from './person-pages.tsx'
