@@ -170,8 +170,14 @@ async function monthPage(visit: SharedVisit): Promise<PanelPage | null> {
   const stock = await loadMonthStock(context.reads, { reader, month, timezone })
   return {
     title: `Fechamento de ${formatMonth(month.month)} · ${company.name}`,
+    imageOrigin: toLogoOrigin(company),
     body: (
       <>
+        {company.logo_url && (
+          <p class="brand">
+            <img src={company.logo_url} alt="" class="logo" referrerpolicy="no-referrer" />
+          </p>
+        )}
         <p class="share">
           <a class="button" href={`${SHARED}/${token}/arquivo`}>
             Arquivos (ZIP)

@@ -4,6 +4,7 @@ import { PANEL_ROUTES } from '#panel/routes.ts'
 import { check } from '../support/browser/accessibility.ts'
 import { tabThrough } from '../support/browser/keyboard.ts'
 import { describeInBrowser, usePanel } from '../support/browser.ts'
+import { panelUser } from '../support/panel.ts'
 import { DEPTH } from '../support/random.ts'
 import { SAMPLES } from './samples/all.ts'
 
@@ -54,6 +55,37 @@ describeInBrowser('every page of the panel, in a browser', () => {
       await check(page)
       await tabThrough(page)
     })
+
+  it('is accessible behind a link: a receipt, a caderneta and a month [PANEL-14]', async () => {
+    const user = await panelUser(panel.api, panel.company)
+    for (const route of ['/vendas/:id/recibo', '/clientes/:id/caderneta', '/fechamento-do-mes/:mes']) {
+      const path = `/painel${await SAMPLES[route]?.(panel)}`
+      await user.submit(path, {}, `${path}/link`)
+      const [, shared = ''] = /href="[^"]*(\/l\/[\w-]+)"/.exec((await user.get(path)).html) ?? []
+      expect(shared, route).to.not.equal('')
+      const page = await panel.open(shared)
+      await check(page)
+      await tabThrough(page)
+    }
+  })
+
+  it('shows a wrong field by a bar at its edge, and the focus by a ring around it, also in the dark', async () => {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      await page.goto('/painel/vendas?sold_from=2026-02-30')
+      const field = page.locator('[aria-invalid="true"]').first()
+      await page.evaluate('document.querySelector("details:has([aria-invalid])")?.setAttribute("open", "")')
+      const shapes = () =>
+        page.evaluate(
+          '(({ boxShadow, outlineStyle, outlineOffset }) => ({ bar: / 4px 0px 0px 0px inset$/.test(boxShadow), outlineStyle, outlineOffset }))(getComputedStyle(document.querySelector("[aria-invalid]")))',
+        )
+      await page.evaluate('document.activeElement.blur()')
+      expect(await shapes()).to.include({ bar: true, outlineStyle: 'none' })
+      await field.focus()
+      expect(await shapes()).to.deep.equal({ bar: true, outlineStyle: 'solid', outlineOffset: '2px' })
+    }
+    await page.emulateMedia({ colorScheme: null })
+  })
 
   it('is accessible if it does not exist', async () => {
     await page.goto('/painel/nenhures')

@@ -157,6 +157,7 @@ describe('panel: prices of many items', () => {
       .to.include('Café 500 g')
       .and.include('R$ 18,90')
       .and.include('R$ 37,80 o kg')
+      .and.match(/Loja [\w-]+/)
       .and.include('7891000100103')
     expect(others).to.deep.equal([])
     expect(await labels({ q: 'queijo', copias: '3' })).to.have.length(3)

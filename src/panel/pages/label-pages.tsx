@@ -100,10 +100,11 @@ const Bars = ({ code, width, top, height }: BarsProps) => {
 interface ShelfLabelProps {
   readonly item: LabelledItem
   readonly format: LabelFormat
+  readonly shop: string
 }
 
-/** Label of a shelf or of a product: name, price, price of a kilogram or litre, barcode. */
-const ShelfLabel = ({ item, format }: ShelfLabelProps) => {
+/** Label of a shelf or of a product: name, price, price of a kilogram or litre, barcode, and the shop's name where it has room. */
+const ShelfLabel = ({ item, format, shop }: ShelfLabelProps) => {
   const { size, gap } = LABEL_FORMATS[format]
   const [width, height] = size
   const edge = width * 0.05
@@ -113,6 +114,8 @@ const ShelfLabel = ({ item, format }: ShelfLabelProps) => {
   const price = `${formatMoney(item.price)}${byUnit?.isOwn ? ` o ${byUnit.unit}` : ''}`
   const large = Math.min(height * 0.26, inner / (price.length * BOLD))
   const code = item.barcode ?? item.gtin
+  const small = byUnit && !byUnit.isOwn ? `${formatMoney(byUnit.amount)} o ${byUnit.unit}` : ''
+  const hasRoom = (small.length * 0.8 + shop.length * 0.7 + 1) * letters * CHARACTER <= inner
   return (
     <svg
       width={`${width + gap}mm`}
@@ -131,9 +134,14 @@ const ShelfLabel = ({ item, format }: ShelfLabelProps) => {
       <text x={edge} y={height * 0.51} font-size={large} font-weight="700">
         {price}
       </text>
-      {byUnit && !byUnit.isOwn && (
+      {small && (
         <text x={edge} y={height * 0.62} font-size={letters * 0.8}>
-          {`${formatMoney(byUnit.amount)} o ${byUnit.unit}`}
+          {small}
+        </text>
+      )}
+      {hasRoom && (
+        <text x={width - edge} y={height * 0.62} font-size={letters * 0.7} text-anchor="end">
+          {shop}
         </text>
       )}
       {code !== null && <Bars code={code} width={width} top={height * 0.66} height={height * 0.3} />}
@@ -241,7 +249,7 @@ async function show(visit: PageContext): Promise<PanelPage> {
         <section class={`scroll tags ${format}`} aria-label="Etiquetas" tabIndex={0}>
           {items.flatMap((item, at) =>
             Array.from({ length: copies.data ?? 1 }, (_, copy) => (
-              <ShelfLabel key={`${at}-${copy}`} item={item} format={format} />
+              <ShelfLabel key={`${at}-${copy}`} item={item} format={format} shop={visit.session.companyName} />
             )),
           )}
         </section>
