@@ -1,11 +1,13 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
+import { createFirstRun } from '#access/one-time-links.ts'
 import { PANEL_ROUTES } from '#panel/routes.ts'
 import { check } from '../support/browser/accessibility.ts'
 import { tabThrough } from '../support/browser/keyboard.ts'
-import { describeInBrowser, usePanel } from '../support/browser.ts'
+import { describeInBrowser, useBrowser, usePanel } from '../support/browser.ts'
 import { panelUser } from '../support/panel.ts'
 import { DEPTH } from '../support/random.ts'
+import { OWN_DATABASE, useApi } from '../support/use-api.ts'
 import { SAMPLES } from './samples/all.ts'
 
 /** Pages that need no login. */
@@ -89,6 +91,19 @@ describeInBrowser('every page of the panel, in a browser', () => {
 
   it('is accessible if it does not exist', async () => {
     await page.goto('/painel/nenhures')
+    await check(page)
+    await tabThrough(page)
+  })
+})
+
+describeInBrowser('the form of the first run, in a browser', () => {
+  const api = useApi(OWN_DATABASE)
+  const browser = useBrowser(() => api.url)
+
+  it('is accessible with a valid code [PANEL-14]', async () => {
+    const { pathname, search } = new URL((await createFirstRun({ ...api.core, publicUrl: api.url }).link()) ?? '')
+    const page = await browser.open(pathname + search)
+    await page.getByLabel('Nome da loja').waitFor()
     await check(page)
     await tabThrough(page)
   })

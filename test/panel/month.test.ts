@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { moveTestClock } from '#commands/company-commands.ts'
+import { moveTestClock, updateCompany } from '#commands/company-commands.ts'
 import { deactivateUser } from '#commands/user-commands.ts'
 import { addDays, dateInZone } from '#domain/instant.ts'
 import { readWorkbook } from '#panel/import/workbook.ts'
@@ -111,8 +111,11 @@ describe('panel: the month for the accountant', () => {
   })
 
   it('opens for the accountant by a link: read only, without names, each figure with its list [LINK-1287]', async () => {
+    const logo_url = 'https://logo.example/a.png'
+    await company.run(updateCompany, { logo_url })
     const url = await share()
     const html = await read(url)
+    expect(html).to.include(`<img src="${logo_url}"`)
     const shown = figuresIn((await owner.get(path)).html)
     expect(shown).to.include({ [`mes/${month}.contas-pagas`]: 20, [`mes/${month}.a-pagar-do-mes`]: 50 })
     expect(figuresIn(html)).to.deep.equal(shown)
