@@ -250,6 +250,7 @@ describe('cached pages', () => {
       '/catalog/items/:id/movements',
       '/catalog/items/:id/variants',
       '/catalog/items/deleted',
+      '/catalog/price-changes',
       '/customers',
       '/customers/:id/credit',
       '/customers/deleted',
@@ -264,6 +265,7 @@ describe('cached pages', () => {
       '/stock/inventories',
       '/stock/inventories/:id/counts',
       '/stock/movements',
+      '/stock/receipts',
       '/suppliers',
       '/suppliers/deleted',
     ])

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { forgetPerson } from '#commands/forget-person.ts'
 import { isSealed } from '#crypto/vault.ts'
 import { MASKED, type PersonKind } from '#domain/person-values.ts'
+import { RoleCode } from '#domain/rights.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
 import { listSubjectKinds } from '#events/event-definitions.ts'
 import { accept, command, type Envelope, type NewEvent, streamName } from '#ledger/command.ts'
@@ -67,7 +68,11 @@ const ownerOf = ({ subject, n }: Marked, { person }: PersonalField): string =>
 /** Text of a personal field, which is nowhere else. */
 const markerOf = ({ type }: Marked, path: readonly string[]): string => `zq-${type}-${path.join('-')}-zq`.toLowerCase()
 
-const NUMBERS: Readonly<Record<string, string>> = { '^\\d+\\.\\d{2}$': '1.00', '^-?\\d+\\.\\d{3}$': '1.000' }
+const PATTERNS: Readonly<Record<string, string>> = {
+  '^\\d+\\.\\d{2}$': '1.00',
+  '^-?\\d+\\.\\d{3}$': '1.000',
+  [z.toJSONSchema(RoleCode).pattern as string]: 'clerk',
+}
 const FORMATS: Readonly<Record<string, string>> = {
   'date-time': '2026-01-05T12:00:00.000Z',
   date: '2026-01-05',
@@ -93,7 +98,7 @@ function sample(marked: Marked, schema: Schema, path: readonly string[], field: 
   const type = [schema.type].flat()[0]
   if (type === 'integer') return marked.n
   if (type === 'boolean') return false
-  return NUMBERS[schema.pattern ?? ''] ?? FORMATS[schema.format ?? ''] ?? `${marked.n}`
+  return PATTERNS[schema.pattern ?? ''] ?? FORMATS[schema.format ?? ''] ?? `${marked.n}`
 }
 
 /** Events without personal data that the event of a type needs before it. */

@@ -361,8 +361,8 @@ describe('queries on sales', () => {
 
 /** Columns of rows that are of a sale, of takings or of accounts received. */
 const OF_SALES = ['sale_id', 'return_id', 'sale_offline_id', 'cash_session_id', 'session_id', 'receipt', 'document']
-/** Without sales or takings, or hidden by another permission. */
-const OF_OTHERS = ['customers', 'suppliers', 'payable_payments', 'card_refunds']
+/** Without sales or takings, hidden by another permission, or found by a whole code. */
+const OF_OTHERS = ['customers', 'suppliers', 'payable_payments', 'card_refunds', 'vouchers']
 
 const [DAY_MS, HOUR_MS] = [86_400_000, 3_600_000]
 

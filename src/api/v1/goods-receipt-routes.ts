@@ -53,7 +53,7 @@ const GoodsReceipt = z
           unit_cost: Amount,
           moves_stock: z.boolean(),
         })
-        .meta({ id: 'GoodsLine' }),
+        .meta({ id: 'GoodsReceiptLine' }),
     ),
     costs: z.array(
       z
@@ -85,9 +85,9 @@ const Body = ReceiptHead.extend({
   lines: z
     .array(
       z
-        .strictObject({ ...GoodsLine.shape, catalog_item_id: Id, factor: Quantity.optional() })
+        .strictObject({ ...GoodsLine.shape, catalog_item_id: Id, factor: Quantity.nullish() })
         .omit({ new_item: true })
-        .meta({ id: 'GoodsLineInput' }),
+        .meta({ id: 'GoodsReceiptLineInput' }),
     )
     .min(1, 'informe ao menos um produto')
     .max(MAX_RECEIPT_LINES),
@@ -132,7 +132,7 @@ export const goodsReceiptRoutes: readonly Route[] = [
       ...head,
       supplier: supplier_id ? { id: supplier_id } : null,
       new_items: [],
-      lines: lines.map(({ factor = '1', ...line }) => ({ ...line, factor })),
+      lines: lines.map(({ factor, ...line }) => ({ ...line, factor: factor ?? '1' })),
     }),
   }),
   getRoute({
