@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { formatCents, formatQuantity, parseCents, parseDiscount, parseQuantity } from './amounts.ts'
+import { formatCents, formatQuantity, formatUnits, parseCents, parseDiscount, parseQuantity } from './amounts.ts'
 import { Camera, hasCamera } from './camera.tsx'
 import {
   cartTotal,

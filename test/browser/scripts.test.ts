@@ -196,7 +196,7 @@ describeInBrowser('API documentation in a browser', () => {
 
 /** A sample: all operations have the same layout, and checking all would take half a minute. */
 describeInBrowser('API documentation of a resource in a browser', () => {
-  const routes = V1_ROUTES.filter(({ path }) => path.startsWith('/cash-sessions'))
+  const routes = V1_ROUTES.filter(({ path }) => /^\/(?:cash-sessions|sales\/:id$)/.test(path))
   const published = () => [
     { contract: createContract(routes), path: '/api/v1/openapi.json', credential: 'KEY' } as const,
   ]

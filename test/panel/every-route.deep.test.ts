@@ -49,7 +49,7 @@ const FORMS_OF_AUDITORS = [
 
 /** Pages whose only purpose is a change. */
 const LEADS_TO_CHANGE =
-  /\/(nov[oa]|editar|excluir|cancelar|cliente|esquecer|devolver|devolver\/quantidades|devolver\/forma|liquidar|estornar|reenviar|registrar|resolver|desfazer|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|perfis\/:role|perfis\/:role\/remover|importar|importar\/conferir|conectar|nova-senha|remover-verificacao|aplicar|descartar|reativar|encerrar|recuperar|perdidas\/:from\/:to|desativar|sessoes\/abrir|suprimento|sangria|fechar|explicar|nfe|nfe\/conferir|cobrar|agentes|primeiros-passos|negocio|negocio\/:tipo|precos)$/
+  /\/(nov[oa]|editar|excluir|cancelar|cliente|esquecer|devolver|devolver\/quantidades|devolver\/forma|liquidar|estornar|reenviar|registrar|resolver|desfazer|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id|perfis\/:role|perfis\/:role\/remover|importar|importar\/conferir|conectar|nova-senha|remover-verificacao|aplicar|descartar|reativar|encerrar|recuperar|perdidas\/:from\/:to|desativar|sessoes\/abrir|suprimento|sangria|fechar|explicar|nfe|nfe\/conferir|cobrar|agentes|primeiros-passos|negocio|negocio\/:tipo|precos|pedidos\/:id\/credito|consulta\/imprimir)$/
 
 /** Where the provider sends the browser: without its answer there is nothing to show. */
 const CALLBACK = '/loja/conectar'

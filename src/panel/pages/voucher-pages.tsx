@@ -269,6 +269,7 @@ async function print(visit: PageContext): Promise<PanelPage | null> {
 export const voucherPages: readonly PanelRoute[] = [
   { path: VOUCHERS_PATH, section: 'sales', access: 'see_all_sales', show: list },
   { ...file, access: 'see_all_sales' },
-  { path: VOUCHER_PATH, section: 'sales', access: 'sell', show },
-  { path: PRINT_PATH, section: 'sales', access: 'sell', show: print },
+  { path: VOUCHER_PATH, section: 'sales', show },
+  // Who has the paper has the money.
+  { path: PRINT_PATH, section: 'sales', access: 'sell', changes: true, show: print },
 ]
