@@ -7,7 +7,7 @@ import { Email } from '#domain/text.ts'
 import { type HttpRoute, limitUnauthenticatedBy, mountRoutes, rateLimitProblem } from '#http/edge.ts'
 import { toHttpStatus } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { emailInput, lineInput, passwordInput, taxNumberInput } from './forms/input-kinds.ts'
+import { emailInput, lineInput, passwordInput, taxNumberInput, zoneInput } from './forms/input-kinds.ts'
 import {
   checkForm,
   type Fields,
@@ -17,7 +17,6 @@ import {
   fillFromRecord,
   formText,
 } from './forms/panel-form.ts'
-import { zoneInput } from './forms/zone-input.ts'
 import { link, PANEL, readFormBody } from './page-context.ts'
 import { sendPlainPage, sendRedirect } from './panel-answer.tsx'
 import { beginSecondStep, loadShownShop, openSession, toLoginOrigin } from './panel-login.tsx'

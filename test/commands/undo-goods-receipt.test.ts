@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { ReceiveGoodsInput, receiveGoods } from '#commands/receive-goods.ts'
-import { undoGoodsReceipt } from '#commands/undo-goods-receipt.ts'
+import { ReceiveGoodsInput, receiveGoods, undoGoodsReceipt } from '#commands/receive-goods.ts'
 import { createNfeXml } from '#demo/companies/demo-seed.ts'
 import { refuse } from '#domain/refusals.ts'
 import { event } from '#events/catalogue.ts'

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
-import { ReceiveGoodsInput, receiveGoods } from '#commands/receive-goods.ts'
+import { ReceiveGoodsInput, receiveGoods, undoGoodsReceipt } from '#commands/receive-goods.ts'
 import { adjustRole } from '#commands/role-commands.ts'
-import { undoGoodsReceipt } from '#commands/undo-goods-receipt.ts'
 import { figuresIn } from '../figures/parse.ts'
 import { plainText } from '../support/import-file.ts'
 import { panelUser, usePanelUser } from '../support/panel.ts'

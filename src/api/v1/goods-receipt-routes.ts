@@ -1,6 +1,5 @@
 import * as z from 'zod'
-import { GoodsLine, MAX_RECEIPT_LINES, ReceiptHead, receiveGoods } from '#commands/receive-goods.ts'
-import { undoGoodsReceipt } from '#commands/undo-goods-receipt.ts'
+import { GoodsLine, MAX_RECEIPT_LINES, ReceiptHead, receiveGoods, undoGoodsReceipt } from '#commands/receive-goods.ts'
 import { Quantity } from '#domain/money.ts'
 import { Id } from '#domain/text.ts'
 import { withId } from '#http/paths.ts'

@@ -29,9 +29,16 @@ import { getTestCompanyState, listPaymentTypes, listUsers, type TestCompanyState
 import { getRow } from '#queries/event-queries.ts'
 import { COMPANY_FIELDS } from '#records/company-settings.ts'
 import { wholeShape } from '#records/field.ts'
-import { choiceInput, colorInput, integerInput, namedOptions, recordChoiceInput } from '../forms/input-kinds.ts'
+import {
+  choiceInput,
+  cityName,
+  colorInput,
+  integerInput,
+  namedOptions,
+  recordChoiceInput,
+  zoneInput,
+} from '../forms/input-kinds.ts'
 import type { Fields } from '../forms/panel-form.ts'
-import { cityName, zoneInput } from '../forms/zone-input.ts'
 import { FIRST_STEPS_PATH } from '../page-context.ts'
 import type { FormRoute, FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../panel-route.ts'
 import { fieldFacts, fieldInputs } from '../record-fields.ts'

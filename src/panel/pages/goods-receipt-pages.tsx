@@ -1,6 +1,5 @@
 import * as z from 'zod'
-import { MAX_RECEIPT_BILLS, type ReceiveGoodsInput, receiveGoods } from '#commands/receive-goods.ts'
-import { undoGoodsReceipt } from '#commands/undo-goods-receipt.ts'
+import { MAX_RECEIPT_BILLS, type ReceiveGoodsInput, receiveGoods, undoGoodsReceipt } from '#commands/receive-goods.ts'
 import { CalendarDate } from '#domain/instant.ts'
 import { Money, StockQuantity, toCents } from '#domain/money.ts'
 import { instalmentAmounts, instalmentDates } from '#domain/payment-rules.ts'

@@ -1,9 +1,10 @@
 import * as z from 'zod'
 import { isPaid, leftToRestock, type PaidPayment, RefundInput, refundableCents } from '#commands/order-attempts.ts'
+import { findSurplus, KeepSurplusInput, keepSurplus } from '#commands/order-charge.ts'
 import { CancelOrderInput } from '#commands/order-commands.ts'
-import { fromThousandths } from '#domain/money.ts'
+import { fromCents, fromThousandths } from '#domain/money.ts'
 import { canBePaid } from '#domain/order-states.ts'
-import { formatCents, formatDateTime, formatUnits } from '#domain/person-values.ts'
+import { formatCents, formatDateTime, formatMoney, formatUnits } from '#domain/person-values.ts'
 import type { Refusal } from '#domain/refusals.ts'
 import { boundedText } from '#domain/text.ts'
 import { toHttpStatus } from '#http/problems.ts'
@@ -12,15 +13,20 @@ import type { Answer } from '#ledger/write/idempotency.ts'
 import { cancelWithProvider } from '#payments/notifications.ts'
 import { ProviderUnavailable } from '#payments/provider-port.ts'
 import { refundOrder, repeatRefund } from '#payments/refund-order.ts'
+import type { CustomerOfReceivable } from '#projections/finance.ts'
 import type { OrderObject } from '#projections/orders.ts'
+import { getAccount, receivableListing } from '#queries/account-queries.ts'
 import { findUnits, itemsWithStock } from '#queries/item-queries.ts'
 import * as kinds from '../forms/input-kinds.ts'
 import { type Fields, formText, reasonField } from '../forms/panel-form.ts'
 import type { PageContext, PanelRoute, Redirect } from '../panel-route.ts'
-import { buttonRoute, formPages, obstaclePage } from '../ui/form-pages.tsx'
+import { buttonRoute, formPages, obstaclePage, runAndRedirect } from '../ui/form-pages.tsx'
 import { Cancelled } from '../ui/head.tsx'
 import { ButtonLink } from '../ui/page-parts.tsx'
-import { loadOrder, ORDERS_PATH } from './order-lists.tsx'
+import type { Account } from './account-parts.tsx'
+import { SEARCHED_CUSTOMER } from './debtor-pages.tsx'
+import { loadOrder, ORDERS_PATH, SURPLUS_PATH } from './order-lists.tsx'
+import { partyField } from './person-form.tsx'
 
 /** Refundable payments with the remaining amount in cents. */
 const refundable = (order: OrderObject): { payment: PaidPayment; left: number }[] =>
@@ -227,4 +233,62 @@ export const orderCancellation = formPages({
     const instead = <RefundButton order={paid} />
     return { ...obstaclePage(title(order), PAID, back(order), instead), status: toHttpStatus(answer.refused) }
   },
+})
+
+/** A charge with what it brought beyond its account, in cents. */
+interface Surplus {
+  readonly order: OrderObject
+  readonly account: Account<CustomerOfReceivable>
+  readonly cents: number
+}
+
+async function surplusOf(visit: PageContext): Promise<Surplus | null> {
+  const { reader, today } = visit.readModel
+  const order = await loadOrder(visit)
+  const { record } = order?.receivable_id ? await getAccount(reader, receivableListing, order.receivable_id, today) : {}
+  if (!order || !record) return null
+  const account = JSON.parse(record) as Surplus['account']
+  const receipt = account.payments.find(({ order_id, reversed_at }) => order_id === order.id && reversed_at === null)
+  return { order, account, cents: findSurplus(order, receipt?.excess ?? '0.00')?.cents ?? 0 }
+}
+
+const orderPath = ({ order }: Surplus): string => `${ORDERS_PATH}/${order.id}`
+
+/** Keeps what a charge brought beyond its account as store credit of the customer. */
+export const surplusPages: readonly PanelRoute[] = formPages({
+  path: SURPLUS_PATH,
+  section: 'store',
+  access: 'refund_orders',
+  subject: surplusOf,
+  obstacle: ({ cents, order: { surplus_credit } }) => {
+    if (cents > 0) return null
+    return surplus_credit ? 'O valor a mais já é crédito do cliente.' : 'Esta cobrança não trouxe valor a mais.'
+  },
+  title: () => 'Guardar como crédito do cliente',
+  intro: ({ cents }) => (
+    <p>
+      O link trouxe <strong>{formatMoney(fromCents(cents))}</strong> a mais do que a conta devia. O valor vira crédito
+      de troca, que paga compras no caixa. Se o pagamento for estornado ou contestado depois, o crédito é retirado.
+    </p>
+  ),
+  label: 'Guardar como crédito',
+  back: orderPath,
+  fields: async (surplus, visit) => ({
+    customer_id: {
+      ...(await partyField(visit, SEARCHED_CUSTOMER, { path: `${orderPath(surplus)}/credito` })),
+      label: 'Cliente do crédito',
+      hint:
+        surplus.account.customer_name === null
+          ? 'Procure pelo nome, CPF, CNPJ ou telefone.'
+          : `Se vazio, ${surplus.account.customer_name}.`,
+    },
+  }),
+  schema: KeepSurplusInput.omit({ id: true }),
+  act: (submission, surplus, input) =>
+    runAndRedirect(
+      submission,
+      keepSurplus,
+      { ...input, id: surplus.order.id },
+      { to: orderPath(surplus), flash: 'credito-guardado' },
+    ),
 })

@@ -11,7 +11,7 @@ import {
   type ListedPriceChange,
   listPriceChanges,
   type PricedItem,
-} from '#queries/price-queries.ts'
+} from '#queries/item-queries.ts'
 import { link } from '../page-context.ts'
 import type { FormRoute, PageContext, PanelPage, PanelRoute } from '../panel-route.ts'
 import { AsOfForm, History } from '../record-history.tsx'
