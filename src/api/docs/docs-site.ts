@@ -95,8 +95,8 @@ article:target h3 { text-decoration: underline; text-underline-offset: .3em }
 @media (min-width: 52rem) { td:nth-child(2) { min-width: 7em } }
 @media (max-width: 52rem) {
   .note { display: block }
-  td { overflow-wrap: anywhere }
-  td:first-child { white-space: normal; min-width: 7em }
+  h2 { overflow-wrap: anywhere }
+  td:first-child { white-space: normal; overflow-wrap: anywhere; min-width: 7em }
   body { display: block }
   nav { position: static; height: auto; max-height: 40vh; border-right: 0; border-bottom: 1px solid var(--line) }
   main, header { padding-left: 1rem; padding-right: 1rem }
