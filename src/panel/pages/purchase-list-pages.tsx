@@ -50,14 +50,14 @@ async function choiceFields(visit: PageContext): Promise<Fields> {
     supplier_id: {
       label: 'Fornecedor',
       kind: recordChoiceInput([...options, { value: '0', label: 'Sem fornecedor' }], 'Todos'),
-      columns: 4,
+      columns: 3,
     },
     category_id: fieldInput(LOW_STOCK_SEARCH.category_id, {
       kind: recordChoiceInput(await categoryFilterOptions(visit), 'Todas'),
-      columns: 4,
+      columns: 3,
     }),
-    q: fieldInput(LOW_STOCK_SEARCH.q, 4),
-    days: { label: 'Comprar para quantos dias', kind: integerInput, columns: 4, hint: 'Se vazio, 30.' },
+    q: fieldInput(LOW_STOCK_SEARCH.q, 3),
+    days: { label: 'Comprar para quantos dias', kind: integerInput, columns: 3, hint: 'Se vazio, 30.' },
   }
 }
 
@@ -183,7 +183,8 @@ const Group = ({ visit, rows, company }: GroupProps) => {
   const url = formatWhatsAppUrl(supplier_phone, orderText(bought, company))
   const unknown = bought.filter((row) => costOf(row) === null).length
   return (
-    <Card title={supplier_id === null ? 'Sem fornecedor' : formatPersonName(supplier_name)}>
+    <section>
+      <h2>{supplier_id === null ? 'Sem fornecedor' : formatPersonName(supplier_name)}</h2>
       <ListTable caption="Produtos a comprar" rows={rows} empty="" columns={columnsFor(visit)} />
       {seesCosts(visit) && (
         <p class="sums">
@@ -204,7 +205,7 @@ const Group = ({ visit, rows, company }: GroupProps) => {
             </a>
           </div>
         ))}
-    </Card>
+    </section>
   )
 }
 
@@ -219,15 +220,17 @@ async function page(visit: PageContext | FormSubmission): Promise<PanelPage> {
   const groups = [...groupBy(rows, ({ item }) => item.supplier_id).values()]
   const body = (
     <>
-      <search aria-label="Escolher produtos">
-        <form method="get" action={link(PATH)} class="form filters">
-          {filled.problem && <Alert>{filled.problem}</Alert>}
-          <FieldList fields={fields} filled={filled} />
-          <div class="actions">
-            <button type="submit">Ver lista</button>
-          </div>
-        </form>
-      </search>
+      <Card title="Escolher">
+        <search aria-label="Escolher produtos">
+          <form method="get" action={link(PATH)} class="form">
+            {filled.problem && <Alert>{filled.problem}</Alert>}
+            <FieldList fields={fields} filled={filled} />
+            <div class="actions">
+              <button type="submit">Ver lista</button>
+            </div>
+          </form>
+        </search>
+      </Card>
       {!refusal && rows.length === 0 && (
         <p class="empty">Nada a comprar: o estoque dura o período e está acima do mínimo.</p>
       )}
