@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { createCategory } from '#commands/category-commands.ts'
+import { createCategory } from '#commands/catalog-commands.ts'
 import { createItem } from '#commands/item-commands.ts'
 import { placeOrder } from '#commands/order-commands.ts'
 import { createCustomer, createSupplier } from '#commands/person-commands.ts'

@@ -7,7 +7,7 @@ import {
   ReplaceCategoryInput,
   replaceCategory,
   updateCategory,
-} from '#commands/category-commands.ts'
+} from '#commands/catalog-commands.ts'
 import { createItem, replaceItem, updateItem } from '#commands/item-commands.ts'
 import { event } from '#events/catalogue.ts'
 import { categoryCreated, companyRegistered, itemCreated } from '../support/facts.ts'

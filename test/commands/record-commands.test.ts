@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ZodType } from 'zod'
-import { CategoryChanges, CreateCategoryInput, ReplaceCategoryInput } from '#commands/category-commands.ts'
+import { CategoryChanges, CreateCategoryInput, ReplaceCategoryInput } from '#commands/catalog-commands.ts'
 import { CreateItemInput, ReplaceItemInput } from '#commands/item-commands.ts'
 import { OrderInput } from '#commands/order-commands.ts'
 import {

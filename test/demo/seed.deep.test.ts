@@ -10,7 +10,7 @@ import {
   newKey,
 } from '#access/api-authenticator.ts'
 import { verifyPassword } from '#access/passwords.ts'
-import { CreateCategoryInput } from '#commands/category-commands.ts'
+import { CreateCategoryInput } from '#commands/catalog-commands.ts'
 import { RegisterCompanyInput, registerCompany } from '#commands/company-commands.ts'
 import { ReplaceItemInput, replaceItem } from '#commands/item-commands.ts'
 import { ReplaceCustomerInput, replaceCustomer } from '#commands/person-commands.ts'

@@ -10,7 +10,7 @@ import {
   replaceCategory,
   setItemPicture,
   updateCategory,
-} from '#commands/category-commands.ts'
+} from '#commands/catalog-commands.ts'
 import {
   CreateItemInput,
   createItem,

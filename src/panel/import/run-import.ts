@@ -1,4 +1,4 @@
-import { createCategory } from '#commands/category-commands.ts'
+import { createCategory } from '#commands/catalog-commands.ts'
 import { type Refusal, refuseField } from '#domain/refusals.ts'
 import { nameKey } from '#domain/text.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'

@@ -5,7 +5,7 @@ import {
   createCategory,
   deleteCategory,
   updateCategory,
-} from '#commands/category-commands.ts'
+} from '#commands/catalog-commands.ts'
 import type { CategoryObject } from '#projections/catalog.ts'
 import { getCategory, listCategoriesByName } from '#queries/item-queries.ts'
 import { CATEGORY_FIELDS, CATEGORY_FILTERS, CATEGORY_STATE } from '#records/items.ts'

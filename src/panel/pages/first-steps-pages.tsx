@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { createCategory } from '#commands/category-commands.ts'
+import { createCategory } from '#commands/catalog-commands.ts'
 import { updateCompany } from '#commands/company-commands.ts'
 import { type CreatePaymentTypeInput, createPaymentType, updatePaymentType } from '#commands/store-commands.ts'
 import { normalizePercentage, Percentage } from '#domain/money.ts'

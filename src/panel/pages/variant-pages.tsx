@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { deleteItemPicture, setItemPicture } from '#commands/category-commands.ts'
+import { deleteItemPicture, setItemPicture } from '#commands/catalog-commands.ts'
 import { CreateItemInput, createItem } from '#commands/item-commands.ts'
 import { ITEM_TAX_FIELDS } from '#domain/fiscal-values.ts'
 import { fromCents, toCents, toDecimal } from '#domain/money.ts'

@@ -7,7 +7,7 @@ import {
   replaceCategory,
   UpdateCategoryInput,
   updateCategory,
-} from '#commands/category-commands.ts'
+} from '#commands/catalog-commands.ts'
 import {
   CreateItemInput,
   createItem,
