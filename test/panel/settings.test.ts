@@ -533,7 +533,7 @@ describe('panel: integrations', () => {
     expect(list).to.include('POST /customers').and.include('422 validation_failed').and.include('GET /sales?q=(retido)')
     const filtered = await shown(`${HOME}/chamadas?method=POST&status=4xx&path=/customers`)
     expect(filtered).to.include('POST /customers').and.not.include('GET /sales')
-    expect(await shown(`${HOME}/chamadas?since=2999-01-01T00:00`)).to.include('Nenhuma chamada.')
+    expect(await shown(`${HOME}/chamadas?since=2999-01-01T00:00`)).to.include('Nenhuma chamada encontrada.')
     const { html } = await owner.get(`${HOME}/chamadas/${id}`)
     expect(textIn(html)).to.include('"person_type": "XX"').and.include('"name": "(retido)"').and.not.include('Ana')
     const other = await api.company({ idsFrom: FOREIGN_IDS })

@@ -350,7 +350,7 @@ async function showCalls(visit: PageContext): Promise<PanelPage> {
         caption="Chamadas"
         columns={columnsOf(keys, timezone)}
         empty="Nenhuma chamada encontrada."
-        begin={{ title: 'Nenhuma chamada ainda', text: 'Aqui ficam as chamadas feitas com esta chave.' }}
+        begin={{ title: 'Nenhuma chamada ainda', text: 'Aqui ficam as chamadas à API dos últimos 7 dias.' }}
         quick={QUICK}
       />
     </>
