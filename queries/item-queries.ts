@@ -344,6 +344,7 @@ export interface PricedItem {
   readonly price: string
   readonly barcode: string | null
   readonly gtin: string | null
+  /** A size or a colour in its name is no content. */
   readonly isVariant: boolean
   readonly is_deleted: boolean
 }

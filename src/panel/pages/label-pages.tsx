@@ -7,7 +7,7 @@ import { type Refusal, refuseField, refuseInvalid } from '#domain/refusals.ts'
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { PriceChangeObject } from '#projections/price-changes.ts'
-import { findPricedItems, getPriceChange, searchItems } from '#queries/item-queries.ts'
+import { findPricedItems, getPriceChange, type PricedItem, searchItems } from '#queries/item-queries.ts'
 import { wholeShape } from '#records/field.ts'
 import { ITEM_SEARCH } from '#records/items.ts'
 import { choiceInput, integerInput, recordChoiceInput } from '../forms/input-kinds.ts'
@@ -30,15 +30,7 @@ const LABEL_FORMATS = {
 
 type LabelFormat = keyof typeof LABEL_FORMATS
 
-interface LabelledItem {
-  readonly name: string
-  readonly unit: string | null
-  readonly price: string
-  readonly barcode: string | null
-  readonly gtin: string | null
-  /** A size or a colour in its name is no content. */
-  readonly isVariant: boolean
-}
+type LabelledItem = Omit<PricedItem, 'id' | 'is_deleted'>
 
 /** Widths of a character, in parts of the height of the letters. */
 const [CHARACTER, BOLD] = [0.56, 0.7]
